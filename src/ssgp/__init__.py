@@ -1,0 +1,7 @@
+"""Gaussian process regression for tables too large for a Gaussian process."""
+
+from ssgp import bases, metrics
+from ssgp.svbssgp import SVBSSGPRegressor
+
+__all__ = ["SVBSSGPRegressor", "bases", "metrics"]
+__version__ = "0.1.0"

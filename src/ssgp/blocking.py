@@ -1,0 +1,55 @@
+"""How an estimator's settings become a partition of its rows."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssgp.partition import Partition, even_kmeans, grow_tree, nearest_labelled
+from ssgp.rows import Rows
+
+__all__ = ["Blocking", "choose_n_blocks"]
+
+Array = NDArray[np.floating]
+
+# Even k-means looks at every pair of row and centre; beyond this many rows the tree takes over.
+KMEANS_ROWS = 20_000
+
+
+def choose_n_blocks(n_rows: int, n_frequencies: int) -> int:
+    """Blocks of some 25 rows a feature, at least 200 rows."""
+    return max(1, n_rows // max(200, 50 * n_frequencies))
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """A recipe for blocks, followed anew whenever the metric has changed.
+
+    Attributes
+    ----------
+    kind : {"auto", "kmeans", "tree"}
+        How to partition.
+    n_blocks : int
+        Number of blocks.
+    labels : int array of shape (n,) or None
+        Blocks given by the user, 0..p-1, in the order of the rows.
+    seed : int
+        Of the partition's random choices.
+    """
+
+    kind: Literal["auto", "kmeans", "tree"]
+    n_blocks: int
+    labels: NDArray[np.integer] | None
+    seed: int
+
+    def __call__(self, rows: Rows, metric: Array) -> tuple[Partition, Rows]:
+        """Return the partition and the rows sorted by its blocks."""
+        metric = metric.astype(np.float32)
+        if self.labels is not None:
+            partition, labels = nearest_labelled(rows.X, self.labels, self.n_blocks, metric), self.labels
+        else:
+            few = len(rows.y) <= KMEANS_ROWS
+            build = even_kmeans if self.kind == "kmeans" or (self.kind == "auto" and few) else grow_tree
+            partition, labels = build(rows.X, self.n_blocks, np.random.default_rng(self.seed), metric)
+        return partition, rows.sort_by(labels, self.n_blocks)

@@ -1,0 +1,104 @@
+"""One learning run, from settings to learned parameters."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssgp.bases import Base
+from ssgp.blocking import Blocking
+from ssgp.objectives import LocalObjective, Objective
+from ssgp.optimizers import Optimizer
+from ssgp.parameters import Parameters
+from ssgp.rows import Rows
+from ssgp.training import BoundEstimator, Schedule, Trainer
+
+__all__ = ["Learner"]
+
+Array = NDArray[np.floating]
+
+# Where blocks drive the gradient and the metric is learned, the first round's blocks are in
+# standardised inputs; the second round's are grown in the metric that the first one found.
+FIRST_ROUND = 1 / 3
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Settings of a learning run.
+
+    Attributes
+    ----------
+    objective : Objective
+        The data's part of the bound.
+    base : Base
+        psi(z).
+    learn_hyperparameters : bool
+        Whether kernel and noise are learned.
+    make_optimizer : callable
+        Returns a fresh optimiser.
+    minibatch : {"rows", "blocks"}
+        What drives the gradient of the global objective.
+    partition_metric : {"learned", "standardized"}
+        What distances between rows are measured in.
+    blocks_per_step, draws_per_step : int
+        a and b of appendix G.
+    schedule : Schedule
+        When to stop.
+    """
+
+    objective: Objective
+    base: Base
+    learn_hyperparameters: bool
+    make_optimizer: Callable[[], Optimizer]
+    minibatch: str
+    partition_metric: str
+    blocks_per_step: int
+    draws_per_step: int
+    schedule: Schedule
+
+    @property
+    def on_blocks(self) -> bool:
+        """Whether the partition's blocks, not random rows, drive the gradient."""
+        return self.minibatch == "blocks" or isinstance(self.objective, LocalObjective)
+
+    def metric(self, parameters: Parameters) -> Array:
+        """Factor of each input in distances between rows."""
+        lengthscale = parameters.hyperparameters.lengthscale
+        return 1.0 / lengthscale if self.partition_metric == "learned" else np.ones_like(lengthscale)
+
+    def trainer(self, parameters: Parameters, rows: Rows, rng: np.random.Generator) -> Trainer:
+        """Trainer that moves `parameters` on the blocks of `rows`."""
+        estimator = BoundEstimator(self.objective, self.base, self.learn_hyperparameters)
+        return Trainer(
+            estimator, parameters, rows, self.make_optimizer, rng, self.blocks_per_step, self.draws_per_step
+        )
+
+    def ascend(
+        self,
+        parameters: Parameters,
+        rows: Rows,
+        blocking: Blocking,
+        rng: np.random.Generator,
+        after_step: Callable[[float], bool],
+    ) -> None:
+        """Move `parameters` up the bound until the schedule ends or `after_step(bound)` says stop."""
+        for driving, schedule in self._rounds(parameters, rows, blocking):
+            trainer = self.trainer(parameters, driving, rng)
+            for _ in trainer.run(schedule):
+                if after_step(trainer.bounds[-1]):
+                    return
+
+    def _rounds(self, parameters: Parameters, rows: Rows, blocking: Blocking) -> Iterator[tuple[Rows, Schedule]]:
+        """Rows that drive the gradient, and for how long."""
+        if not self.on_blocks:
+            yield rows, self.schedule
+            return
+        max_iter = self.schedule.max_iter
+        first = int(FIRST_ROUND * max_iter)
+        if first and self.partition_metric == "learned" and blocking.labels is None:
+            _, blocked = blocking(rows, np.ones(rows.X.shape[1]))
+            yield blocked, Schedule(first, self.schedule.tol)
+            max_iter -= first
+        _, blocked = blocking(rows, self.metric(parameters))
+        yield blocked, Schedule(max_iter, self.schedule.tol)

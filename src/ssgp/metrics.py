@@ -1,0 +1,96 @@
+"""How good predictions are, and how honest their deviations.
+
+`rmse` and `mnlp` are the two measures of the paper (section 5).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from sklearn.metrics import root_mean_squared_error
+from sklearn.utils import check_array, check_consistent_length
+
+__all__ = ["coverage", "mnlp", "rmse"]
+
+
+def rmse(y_true: ArrayLike, y_mean: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
+    """Root mean squared error.
+
+    Parameters
+    ----------
+    y_true, y_mean : array-like of shape (n,)
+        Observed targets and predicted means.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> rmse([1.0, 2.0], [1.0, 4.0])
+    1.4142135623730951
+    """
+    return float(root_mean_squared_error(y_true, y_mean, sample_weight=sample_weight))
+
+
+def mnlp(
+    y_true: ArrayLike, y_mean: ArrayLike, y_std: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Mean negative log probability of the targets under normal predictions.
+
+    Parameters
+    ----------
+    y_true, y_mean, y_std : array-like of shape (n,)
+        Observed targets, and means and deviations of their predictions
+        (noise included: of an observation, not of the latent function).
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> round(mnlp([0.0], [0.0], [1.0]), 4)
+    0.9189
+    """
+    true, mean, std = _columns(y_true=y_true, y_mean=y_mean, y_std=y_std)
+    if np.any(std <= 0):
+        raise ValueError(f"y_std must be positive, found {std.min()} in row {int(std.argmin())}")
+    surprise = 0.5 * ((true - mean) / std) ** 2 + np.log(std) + 0.5 * np.log(2 * np.pi)
+    return float(np.average(surprise, weights=sample_weight))
+
+
+def coverage(
+    y_true: ArrayLike,
+    y_mean: ArrayLike,
+    y_std: ArrayLike,
+    *,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Share of targets inside their central normal interval.
+
+    Parameters
+    ----------
+    y_true, y_mean, y_std : array-like of shape (n,)
+        Observed targets, and means and deviations of their predictions.
+    level : float, default=0.95
+        Nominal coverage, between 0 and 1. An honest model covers about this share.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> coverage([0.0, 5.0], [0.0, 0.0], [1.0, 1.0], level=0.95)
+    0.5
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+    true, mean, std = _columns(y_true=y_true, y_mean=y_mean, y_std=y_std)
+    inside = np.abs(true - mean) <= ndtri(0.5 + level / 2) * std
+    return float(np.average(inside, weights=sample_weight))
+
+
+def _columns(**columns: ArrayLike) -> list[np.ndarray]:
+    """Float vectors of one length, or an error that names the odd one."""
+    checked = [
+        np.asarray(check_array(column, ensure_2d=False, input_name=name, dtype=float)).reshape(-1)
+        for name, column in columns.items()
+    ]
+    check_consistent_length(*checked)
+    return checked

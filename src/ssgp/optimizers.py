@@ -1,0 +1,85 @@
+"""Stochastic ascent on one flat vector of parameters."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Adam", "Optimizer", "RobbinsMonro"]
+
+Array = NDArray[np.floating]
+
+
+class Optimizer(Protocol):
+    """What training asks of an optimiser."""
+
+    def step(self, gradient: Array, shrink: float) -> Array:
+        """Return what to add to the parameters; `gradient` may be overwritten.
+
+        `shrink` in [0, 1] scales the step: training winds down with it at the end.
+        """
+        ...
+
+
+class Adam:
+    """Adam (Kingma and Ba 2015), ascending.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Size of a step before `shrink`.
+    """
+
+    def __init__(self, learning_rate: float, momentum: float = 0.9, memory: float = 0.99) -> None:
+        self.learning_rate, self.momentum, self.memory = learning_rate, momentum, memory
+        self.n_steps = 0
+        self._mean = self._square = self._scratch = np.empty(0)
+
+    def step(self, gradient: Array, shrink: float) -> Array:
+        """Return the step. The moments are kept unnormalised: two passes fewer over memory."""
+        if self.n_steps == 0:
+            self._mean, self._square = np.zeros_like(gradient), np.zeros_like(gradient)
+            self._scratch = np.empty_like(gradient)
+        self.n_steps += 1
+        mean, square, scratch = self._mean, self._square, self._scratch
+        mean *= self.momentum
+        mean += gradient
+        square *= self.memory
+        np.multiply(gradient, gradient, out=scratch)
+        square += scratch
+        # Normalisers of the two geometric sums, so that constants touch no array twice.
+        mean_total = (1.0 - self.momentum**self.n_steps) / (1.0 - self.momentum)
+        root_total = ((1.0 - self.memory**self.n_steps) / (1.0 - self.memory)) ** 0.5
+        np.sqrt(square, out=scratch)
+        scratch += 1e-8 * root_total
+        np.divide(mean, scratch, out=gradient)
+        gradient *= self.learning_rate * shrink * root_total / mean_total
+        return gradient
+
+
+class RobbinsMonro:
+    """Plain stochastic gradient ascent with steps ``learning_rate (1 + t / delay)^-decay``.
+
+    With ``1/2 < decay <= 1`` the steps sum to infinity and their squares do not, which is
+    what the convergence guarantee asks for. Winding down (`shrink`) is ignored: the
+    schedule does that itself.
+
+    Parameters
+    ----------
+    learning_rate : float
+        The first step size.
+    decay : float
+        Exponent.
+    delay : float
+        Number of steps before the decay shows.
+    """
+
+    def __init__(self, learning_rate: float, decay: float, delay: float = 100.0) -> None:
+        self.learning_rate, self.decay, self.delay = learning_rate, decay, delay
+        self.n_steps = 0
+
+    def step(self, gradient: Array, shrink: float) -> Array:  # noqa: ARG002  the interface's signature
+        """Return the step; no entry moves by more than one unit, whatever a wild block says."""
+        gradient *= self.learning_rate * (1.0 + self.n_steps / self.delay) ** -self.decay
+        self.n_steps += 1
+        return np.clip(gradient, -1.0, 1.0, out=gradient)

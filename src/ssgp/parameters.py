@@ -1,0 +1,159 @@
+"""Everything the bound is maximised over, as named views of one flat vector.
+
+One vector makes an optimiser a few vectorised lines, and a step on it a single
+uninterruptible operation: Ctrl-C finds the parameters before a step or after it.
+
+The posterior is kept in *whitened* coordinates u = alpha / (prior deviation), in which
+the prior is standard normal and the divergence from it does not depend on the
+hyperparameters. Rows of the affine map are kept relative to their own scale,
+M = diag(exp(log_scale)) (I + mixing): a step of a given size is then a relative change,
+however narrow the posterior has become.
+"""
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Hyperparameters", "Layout", "Parameters", "PosteriorKind"]
+
+Array = NDArray[np.floating]
+PosteriorKind = Literal["full", "triangular", "block", "diagonal"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes of the posterior: alpha = vec(frequencies, weights).
+
+    Attributes
+    ----------
+    n_frequencies, n_inputs : int
+        m and d.
+    n_weights : int
+        2m, or 0 for an objective that integrates the weights out.
+    kind : {"full", "triangular", "block", "diagonal"}
+        Structure of the affine map M.
+    """
+
+    n_frequencies: int
+    n_inputs: int
+    n_weights: int
+    kind: PosteriorKind
+
+    @property
+    def n_theta(self) -> int:
+        """Number of entries of alpha that are frequencies."""
+        return self.n_frequencies * self.n_inputs
+
+    @property
+    def dimension(self) -> int:
+        """Length of alpha."""
+        return self.n_theta + self.n_weights
+
+    @property
+    def mixing_size(self) -> int:
+        """Side of the mixing matrix (0 where there is none)."""
+        return 0 if self.kind == "diagonal" else self.dimension
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Lengths of the parts of the flat vector, in the order of `Parameters`' fields."""
+        return (self.dimension, self.dimension, self.n_inputs, 1, 1, self.mixing_size**2)
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Kernel and noise, in the units of the standardised data.
+
+    Attributes
+    ----------
+    lengthscale : array of shape (d,)
+        Lengthscales l; a frequency's prior is N(0, diag(1 / (2 pi l))^2).
+    signal_variance, noise_variance : float
+        sigma_s^2 and sigma_n^2.
+    """
+
+    lengthscale: Array
+    signal_variance: float
+    noise_variance: float
+
+    @property
+    def frequency_deviation(self) -> Array:
+        """Prior deviation of a frequency's entries, shape (d,)."""
+        return 1.0 / (2.0 * np.pi * self.lengthscale)
+
+    def weight_deviation(self, n_frequencies: int) -> float:
+        """Prior deviation of a weight: the square root of Lambda's diagonal."""
+        return float(np.sqrt(self.signal_variance / n_frequencies))
+
+    def ridge(self, n_frequencies: int) -> float:
+        """Sigma_n^2 Lambda^-1: what Gamma_k adds to the diagonal."""
+        return n_frequencies * self.noise_variance / self.signal_variance
+
+
+class Parameters:
+    """Named views of one flat vector; writing to a view writes to the vector.
+
+    Attributes
+    ----------
+    shift, log_scale : arrays of shape (D,)
+        b, and the logarithm of the scale of M's rows, in whitened coordinates.
+    log_lengthscale, log_signal, log_noise : arrays of shape (d,), (1,), (1,)
+        Logarithms of the hyperparameters; `hyper` is the three together.
+    mixing : array of shape (D, D), or (0, 0)
+        What M adds to its diagonal, relative to the rows' scale.
+    vectors : array
+        Everything but `mixing`.
+    """
+
+    def __init__(self, layout: Layout, flat: Array) -> None:
+        ends = list(accumulate(layout.sizes))
+        if flat.shape != (ends[-1],):
+            raise ValueError(f"flat has shape {flat.shape}, the layout needs ({ends[-1]},)")
+        self.layout = layout
+        self.flat = flat
+        self.shift = flat[: ends[0]]
+        self.log_scale = flat[ends[0] : ends[1]]
+        self.log_lengthscale = flat[ends[1] : ends[2]]
+        self.log_signal = flat[ends[2] : ends[3]]
+        self.log_noise = flat[ends[3] : ends[4]]
+        self.hyper = flat[ends[1] : ends[4]]
+        self.vectors = flat[: ends[4]]
+        self.mixing = flat[ends[4] :].reshape(layout.mixing_size, layout.mixing_size)
+
+    @classmethod
+    def zeros(cls, layout: Layout, dtype: np.dtype | type = np.float32) -> "Parameters":
+        """All parts zero."""
+        return cls(layout, np.zeros(sum(layout.sizes), dtype=dtype))
+
+    @classmethod
+    def initial(
+        cls, layout: Layout, hyperparameters: Hyperparameters, rng: np.random.Generator, log_scale: float = -2.0
+    ) -> "Parameters":
+        """Frequencies drawn from their prior, weights at zero, a narrow posterior."""
+        parameters = cls.zeros(layout)
+        parameters.shift[: layout.n_theta] = rng.standard_normal(layout.n_theta)
+        parameters.log_scale[:] = log_scale
+        parameters.log_lengthscale[:] = np.log(hyperparameters.lengthscale)
+        parameters.log_signal[:] = np.log(hyperparameters.signal_variance)
+        parameters.log_noise[:] = np.log(hyperparameters.noise_variance)
+        return parameters
+
+    def copy(self) -> "Parameters":
+        """Return an independent copy."""
+        return Parameters(self.layout, self.flat.copy())
+
+    @property
+    def hyperparameters(self) -> Hyperparameters:
+        """The kernel and noise these parameters stand for."""
+        return Hyperparameters(
+            np.exp(self.log_lengthscale, dtype=float),
+            float(np.exp(self.log_signal[0], dtype=float)),
+            float(np.exp(self.log_noise[0], dtype=float)),
+        )
+
+    def __reduce__(self) -> tuple:
+        """Pickle the vector, not the views."""
+        return Parameters, (self.layout, self.flat)

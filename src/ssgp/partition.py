@@ -1,0 +1,197 @@
+"""Partitions of the input space into blocks of nearly equal numbers of training rows.
+
+All work on standardised inputs times a `metric`, one factor an input: with the inverse
+of the learned lengthscales the blocks follow the function and not the units of the table.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+
+__all__ = ["BisectingTree", "NearestCentre", "Partition", "even_kmeans", "grow_tree", "nearest_labelled"]
+
+Array = NDArray[np.floating]
+Labels = NDArray[np.integer]
+
+KMEANS_ROWS_PER_BLOCK = 256
+DIRECTION_ROWS = 512
+
+
+class Partition(Protocol):
+    """Assigns rows to blocks."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        ...
+
+    def assign(self, X: Array) -> Labels:
+        """Block of each row of standardised inputs (n, d), shape (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class NearestCentre:
+    """A row belongs to the block whose centre is nearest.
+
+    Attributes
+    ----------
+    centres : array of shape (p, d)
+        Centres of the blocks, in the metric.
+    metric : array of shape (d,)
+        Factor of each input.
+    """
+
+    centres: Array
+    metric: Array
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.centres)
+
+    def assign(self, X: Array) -> Labels:
+        """Block of each row."""
+        return pairwise_distances_argmin(X * self.metric, self.centres)
+
+
+@dataclass(frozen=True)
+class BisectingTree:
+    """A binary tree of hyperplanes; a row goes right where its projection reaches the threshold.
+
+    Attributes
+    ----------
+    directions : array of shape (p - 1, d)
+        Normals of the hyperplanes, in the standardised inputs (the metric folded in).
+    thresholds : array of shape (p - 1,)
+        Their offsets.
+    children : int array of shape (p - 1, 2)
+        Left and right child: a node's number, or ``-1 - k`` for block k.
+    """
+
+    directions: Array
+    thresholds: Array
+    children: Labels
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.thresholds) + 1
+
+    def assign(self, X: Array) -> Labels:
+        """Block of each row: one pass a level."""
+        at = np.zeros(len(X), dtype=np.int64) if len(self.thresholds) else np.full(len(X), -1)
+        moving = np.flatnonzero(at >= 0)
+        while len(moving):
+            node = at[moving]
+            projection = np.einsum("ij,ij->i", X[moving], self.directions[node])
+            at[moving] = self.children[node, (projection >= self.thresholds[node]).astype(int)]
+            moving = moving[at[moving] >= 0]
+        return -1 - at
+
+
+def grow_tree(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array) -> tuple[BisectingTree, Labels]:
+    """Bisect the rows along the direction in which they differ most, until there are `n_blocks` blocks.
+
+    Blocks differ by at most one row; the time is n log p.
+
+    Returns
+    -------
+    tree : BisectingTree
+        The partition.
+    labels : int array of shape (n,)
+        Block of each row.
+    """
+    n_rows, n_inputs = X.shape
+    scaled, order = (X * metric).astype(X.dtype, copy=False), np.arange(n_rows)
+    directions = np.zeros((n_blocks - 1, n_inputs), dtype=X.dtype)
+    thresholds = np.zeros(n_blocks - 1, dtype=X.dtype)
+    children = np.zeros((n_blocks - 1, 2), dtype=np.int64)
+    first_row = np.arange(n_blocks + 1) * n_rows // n_blocks
+    # A node with blocks [a, b) is numbered by its middle block - 1, which no other node shares.
+    pending = [(0, n_blocks)] if n_blocks > 1 else []
+    for a, b in pending:
+        middle = (a + b) // 2
+        rows, cut = slice(first_row[a], first_row[b]), first_row[middle] - first_row[a]
+        direction = _widest_direction(scaled[rows], rng)
+        projection = scaled[rows] @ direction
+        split = np.argpartition(projection, cut)
+        node = middle - 1
+        directions[node], thresholds[node] = direction * metric, projection[split[cut]]
+        scaled[rows], order[rows] = scaled[rows][split], order[rows][split]
+        halves = [(a, middle), (middle, b)]
+        children[node] = [-1 - lo if hi - lo == 1 else (lo + hi) // 2 - 1 for lo, hi in halves]
+        pending.extend(half for half in halves if half[1] - half[0] > 1)
+    labels = np.empty(n_rows, dtype=np.int64)
+    labels[order] = np.repeat(np.arange(n_blocks), np.diff(first_row))
+    return _root_first(BisectingTree(directions, thresholds, children), n_blocks // 2 - 1), labels
+
+
+def _root_first(tree: BisectingTree, root: int) -> BisectingTree:
+    """Renumber so that the root is node 0, swapping it with the node that was."""
+    if tree.n_blocks < 3 or root == 0:
+        return tree
+    swap = np.arange(len(tree.thresholds))
+    swap[[0, root]] = root, 0
+    children = np.where(tree.children >= 0, swap[np.maximum(tree.children, 0)], tree.children)
+    return BisectingTree(tree.directions[swap], tree.thresholds[swap], children[swap])
+
+
+def _widest_direction(X: Array, rng: np.random.Generator) -> Array:
+    """First principal direction of a sample of the rows."""
+    sample = X if len(X) <= DIRECTION_ROWS else X[rng.integers(0, len(X), DIRECTION_ROWS)]
+    centred = sample - sample.mean(axis=0)
+    return np.linalg.eigh(centred.T @ centred)[1][:, -1]
+
+
+def even_kmeans(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array) -> tuple[NearestCentre, Labels]:
+    """k-means made even: clusters give up their farthest rows until none has more than its share.
+
+    Sizes differ by at most one row. New rows go to the nearest of the even blocks' means.
+    """
+    scaled = X * metric
+    sample = scaled
+    if len(X) > KMEANS_ROWS_PER_BLOCK * n_blocks:
+        sample = scaled[rng.choice(len(X), KMEANS_ROWS_PER_BLOCK * n_blocks, replace=False)]
+    n_distinct = len(np.unique(sample, axis=0))
+    if n_distinct < n_blocks:
+        centres = sample[rng.choice(len(sample), n_blocks, replace=False)]
+    else:
+        seed = int(rng.integers(2**31 - 1))
+        centres = KMeans(n_blocks, n_init=1, max_iter=50, random_state=seed).fit(sample).cluster_centers_
+    labels = _assign_evenly(scaled, centres)
+    return nearest_labelled(X, labels, n_blocks, metric), labels
+
+
+def _assign_evenly(X: Array, centres: Array) -> Labels:
+    """Fill every centre with its nearest rows; who finds it full asks the next nearest."""
+    n_rows, n_blocks = len(X), len(centres)
+    labels = np.full(n_rows, -1)
+    room = np.full(n_blocks, n_rows // n_blocks)
+    waiting = np.arange(n_rows)
+    while len(waiting):
+        if not room.any():
+            # Every block has its even share: the remainder goes to blocks of one more row.
+            room[:] = 1
+        open_ = np.flatnonzero(room)
+        nearest, distance = pairwise_distances_argmin_min(X[waiting], centres[open_])
+        block = open_[nearest]
+        by_block = np.lexsort((distance, block))
+        first = np.searchsorted(block[by_block], np.arange(n_blocks))
+        rank = np.arange(len(waiting)) - first[block[by_block]]
+        accepted = by_block[rank < room[block[by_block]]]
+        labels[waiting[accepted]] = block[accepted]
+        room -= np.bincount(block[accepted], minlength=n_blocks)
+        waiting = np.delete(waiting, accepted)
+    return labels
+
+
+def nearest_labelled(X: Array, labels: Labels, n_blocks: int, metric: Array) -> NearestCentre:
+    """Partition whose blocks are given by labels 0..p-1, none empty, and by their means for new rows."""
+    sums = np.stack([np.bincount(labels, column, minlength=n_blocks) for column in X.T.astype(float)], axis=1)
+    means = sums / np.bincount(labels, minlength=n_blocks)[:, None]
+    return NearestCentre(means * metric, metric)

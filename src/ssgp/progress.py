@@ -1,0 +1,82 @@
+"""What happens between two training steps: scikit-learn's callbacks, a monitor, printed lines."""
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+__all__ = ["CallbackSupportMixin", "Monitor", "StepHooks"]
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # scikit-learn before 1.9 has no callbacks; fitting works without them
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+
+Monitor = Callable[[int, Callable[[], Any]], bool | None]
+
+
+class StepHooks:
+    """Calls everyone who wants to know of a step.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The estimator being fitted.
+    max_iter : int
+        Upper limit of the steps.
+    attributes : callable
+        Returns the fitted attributes that the model would have if training stopped now.
+    monitor : callable or None
+        ``monitor(n_iter, snapshot)``, see `SVBSSGPRegressor.fit`.
+    verbose : int
+        Whether to print about ten lines a fit (1) or a hundred (2).
+    """
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        max_iter: int,
+        attributes: Callable[[], dict[str, Any]],
+        monitor: Monitor | None,
+        verbose: int,
+    ) -> None:
+        self._estimator, self._max_iter, self._attributes = estimator, max_iter, attributes
+        self._monitor = monitor
+        self._every = max(1, max_iter // (10 if verbose == 1 else 100)) if verbose else 0
+        self._started = time.perf_counter()
+        self._context = None
+        if hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx"):
+            self._context = estimator._init_callback_context(max_subtasks=max_iter)  # type: ignore[attr-defined]
+            self._context.call_on_fit_task_begin(estimator=estimator)
+
+    def after_step(self, n_iter: int, bound: float) -> bool:
+        """A step has ended; True if anybody wants to stop."""
+        stop = False
+        if self._every and n_iter % self._every == 0:
+            seconds = time.perf_counter() - self._started
+            print(f"step {n_iter}/{self._max_iter}  bound per row {bound:.4f}  {seconds:.1f} s", flush=True)
+        if self._context is not None:
+            step = self._context.subcontext(task_name="step")
+            step.call_on_fit_task_begin(estimator=self._estimator)
+            stop |= bool(
+                step.call_on_fit_task_end(estimator=self._estimator, reconstruction_attributes=self._attributes)
+            )
+        if self._monitor is not None:
+            stop |= bool(self._monitor(n_iter, self._snapshot))
+        return stop
+
+    def _snapshot(self) -> BaseEstimator:
+        """The estimator as if training had stopped now."""
+        model = copy.copy(self._estimator)
+        vars(model).update(self._attributes())
+        return model
+
+    def close(self) -> None:
+        """Training has ended."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._estimator, reconstruction_attributes=self._attributes)

@@ -1,0 +1,501 @@
+"""The paper's regressor: stochastic variational Bayesian sparse spectrum GP regression."""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ssgp.bases import Base, resolve_base
+from ssgp.blocking import Blocking, choose_n_blocks
+from ssgp.conditional import condition
+from ssgp.learning import Learner
+from ssgp.objectives import GlobalObjective, LocalObjective
+from ssgp.optimizers import Adam, RobbinsMonro
+from ssgp.parameters import Hyperparameters, Layout, Parameters, PosteriorKind
+from ssgp.partition import Partition
+from ssgp.posterior import finish
+from ssgp.progress import CallbackSupportMixin, Monitor, StepHooks
+from ssgp.rows import Rows, Standardizer, even_bounds
+from ssgp.threads import one_blas_thread
+from ssgp.training import Schedule
+from ssgp.validation import check_blocks, check_inputs, check_memory, check_positive, check_rows
+
+__all__ = ["SVBSSGPRegressor"]
+
+Array = NDArray[np.floating]
+
+PREDICT_ROWS = 1 << 17
+
+
+class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+    """Sparse spectrum GP regression with a variational posterior over its frequencies (sVBSSGP).
+
+    A Gaussian process is approximated by ``m`` trigonometric waves. Their frequencies, and one
+    weight for each of the 2m features, have a joint posterior q(alpha) that is learned by
+    stochastic ascent of a lower bound of the marginal likelihood, at a cost a step that does
+    not depend on the number of rows. Predictions average over draws from it, and use
+    the training rows of the test row's own block.
+
+    Parameters
+    ----------
+    n_frequencies : int, default=20
+        m, the number of spectral frequencies.
+    objective : {"global", "local"}, default="global"
+        ``"global"`` is the paper's bound, in which all blocks share one vector of weights.
+        ``"local"`` gives every block weights of its own and integrates them out, which is
+        the model that predicts at ``gamma=0``, the only gamma it has.
+    posterior : {"triangular", "full", "block", "diagonal"}, default="triangular"
+        Structure of the affine map M in alpha = M z + b: ``"full"`` is any invertible matrix,
+        ``"triangular"`` the same family for a normal base at a fraction of the cost,
+        ``"block"`` keeps frequencies and weights independent, ``"diagonal"`` everything.
+    base : {"normal", "student-t", "laplace", "logistic"} or Base, default="normal"
+        psi, the distribution of z. Any object with the methods of `ssgp.bases.Base` will do.
+    gamma : float in [-1, 1], default=0.0
+        Test conditional of Proposition 1, from global (1) to local (0).
+    n_draws : int, default=10
+        r, the number of draws of alpha that a prediction averages over.
+    n_blocks : int or "auto", default="auto"
+        p, the number of blocks. ``"auto"`` aims at 25 rows a feature.
+    partition : {"auto", "kmeans", "tree"}, default="auto"
+        Even k-means, or an exactly even bisecting tree in n log p time; ``"auto"`` takes
+        the tree above 20,000 rows. `fit` also takes blocks that you know.
+    partition_metric : {"learned", "standardized"}, default="learned"
+        Whether distances are measured in lengthscales or in standardised inputs.
+    minibatch : {"rows", "blocks"}, default="rows"
+        What a gradient is estimated from: uniformly drawn rows, or the partition's blocks
+        (the paper's; a larger variance). The local objective always takes blocks.
+    batch_size : int, default=1000
+        Rows in a random block, for ``minibatch="rows"``.
+    blocks_per_step, draws_per_step : int, default=1
+        a and b, the numbers of blocks and of z in one stochastic gradient.
+    optimizer : {"adam", "robbins-monro"}, default="adam"
+        Robbins-Monro is plain gradient ascent with steps ``learning_rate (1 + t/100)^-decay``,
+        for which convergence is guaranteed.
+    learning_rate : float or "auto", default="auto"
+        0.02 for Adam, 0.5 for Robbins-Monro.
+    decay : float in (0.5, 1], default=0.6
+        Exponent of the Robbins-Monro schedule.
+    max_iter : int, default=3000
+        Upper limit of the steps.
+    tol : float or None, default=1e-4
+        Training winds down when the smoothed bound, in nats a row, has stopped rising by so much
+        from one third of the steps to the next. None never stops early.
+    learn_hyperparameters : bool, default=True
+        Whether lengthscales, signal and noise variance follow the bound, or stay where they start.
+    lengthscale : float, array-like of shape (d,) or "auto", default="auto"
+        Start (or fixed value) in the units of the inputs; half the square root of d
+        standard deviations by default.
+    signal_variance, noise_variance : float or "auto", default="auto"
+        Start (or fixed value) in squared units of the target; 1 and 1/2 of its variance by default.
+    normalize : bool, default=True
+        Whether inputs and target are standardised. Predictions are in the target's units either way.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last solution.
+    n_jobs : int or None, default=None
+        Threads for the local models and predictions. The answer does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed.
+    verbose : int, default=0
+        1 prints some ten lines, 2 a hundred.
+
+    Attributes
+    ----------
+    posterior_ : AffinePosterior
+        q(alpha), frequencies and weights in the units of inputs and target.
+    lengthscale_ : array of shape (d,)
+        Lengthscales in the units of the inputs.
+    signal_variance_, noise_variance_ : float
+        In squared units of the target.
+    n_iter_ : int
+        Steps taken.
+    bound_trace_ : array of shape (n_iter_,)
+        Stochastic estimates of the lower bound of log p(y), in nats.
+    partition_ : Partition
+        The blocks; ``partition_.n_blocks`` is their number.
+    block_labels_ : array of shape (p,) or None
+        The labels passed to `fit` as `blocks`.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Notes
+    -----
+    The fitted model keeps its training rows in float32, as exact GP regressors do: blocks
+    predict from their rows, and `partial_fit` adds to them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ssgp import SVBSSGPRegressor
+    >>> X = np.linspace(0, 10, 2000)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=2000)
+    >>> model = SVBSSGPRegressor(max_iter=500, random_state=0).fit(X, y)
+    >>> mean, std = model.predict(np.array([[2.0]]), return_std=True)
+    >>> bool(abs(mean[0] - np.sin(2.0)) < 0.05), bool(0.08 < std[0] < 0.13)
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "n_frequencies": [Interval(Integral, 1, None, closed="left")],
+        "objective": [StrOptions({"global", "local"})],
+        "posterior": [StrOptions({"full", "triangular", "block", "diagonal"})],
+        "base": "no_validation",
+        "gamma": [Interval(Real, -1, 1, closed="both")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_blocks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "partition": [StrOptions({"auto", "kmeans", "tree"})],
+        "partition_metric": [StrOptions({"learned", "standardized"})],
+        "minibatch": [StrOptions({"rows", "blocks"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "blocks_per_step": [Interval(Integral, 1, None, closed="left")],
+        "draws_per_step": [Interval(Integral, 1, None, closed="left")],
+        "optimizer": [StrOptions({"adam", "robbins-monro"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "decay": [Interval(Real, 0.5, 1, closed="right")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
+        "learn_hyperparameters": ["boolean"],
+        "lengthscale": "no_validation",
+        "signal_variance": "no_validation",
+        "noise_variance": "no_validation",
+        "normalize": ["boolean"],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_frequencies: int = 20,
+        *,
+        objective: Literal["global", "local"] = "global",
+        posterior: PosteriorKind = "triangular",
+        base: str | Base = "normal",
+        gamma: float = 0.0,
+        n_draws: int = 10,
+        n_blocks: int | Literal["auto"] = "auto",
+        partition: Literal["auto", "kmeans", "tree"] = "auto",
+        partition_metric: Literal["learned", "standardized"] = "learned",
+        minibatch: Literal["rows", "blocks"] = "rows",
+        batch_size: int = 1000,
+        blocks_per_step: int = 1,
+        draws_per_step: int = 1,
+        optimizer: Literal["adam", "robbins-monro"] = "adam",
+        learning_rate: float | Literal["auto"] = "auto",
+        decay: float = 0.6,
+        max_iter: int = 3000,
+        tol: float | None = 1e-4,
+        learn_hyperparameters: bool = True,
+        lengthscale: float | ArrayLike | Literal["auto"] = "auto",
+        signal_variance: float | Literal["auto"] = "auto",
+        noise_variance: float | Literal["auto"] = "auto",
+        normalize: bool = True,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_frequencies = n_frequencies
+        self.objective = objective
+        self.posterior = posterior
+        self.base = base
+        self.gamma = gamma
+        self.n_draws = n_draws
+        self.n_blocks = n_blocks
+        self.partition = partition
+        self.partition_metric = partition_metric
+        self.minibatch = minibatch
+        self.batch_size = batch_size
+        self.blocks_per_step = blocks_per_step
+        self.draws_per_step = draws_per_step
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.max_iter = max_iter
+        self.tol = tol
+        self.learn_hyperparameters = learn_hyperparameters
+        self.lengthscale = lengthscale
+        self.signal_variance = signal_variance
+        self.noise_variance = noise_variance
+        self.normalize = normalize
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        blocks: ArrayLike | None = None,
+        monitor: Monitor | None = None,
+    ) -> Self:
+        """Learn the posterior and the local models.
+
+        Ctrl-C ends training after the last completed step and leaves a usable model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+        y : array-like of shape (n,)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+        blocks : array-like of shape (n,), optional
+            Labels of blocks that you know; `n_blocks` and `partition` then have no say.
+        monitor : callable, optional
+            ``monitor(n_iter, snapshot)`` is called after each step. ``snapshot()`` returns the
+            regressor as if training had stopped there, ready to predict (one pass over the
+            rows). Return True to stop.
+
+        Returns
+        -------
+        self : SVBSSGPRegressor
+            Fitted.
+        """
+        X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True)
+        self._check_gamma(self.gamma)
+        learner = self._learner()
+        if not (self.warm_start and hasattr(self, "_parameters")):
+            self._standardizer = Standardizer.fit(X, y, weight, self.normalize)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        start, order, self._step_rng, seeds = np.random.default_rng(seed).spawn(4)
+        partition_seed, self._draw_seed = seeds.integers(2**31, size=2)
+        shuffle = order.permutation(len(y))
+        rows = self._standardizer.rows(X, y, weight, shuffle, even_bounds(len(y), self.batch_size))
+        blocking = self._blocking(len(y), None if labels is None else labels[shuffle], partition_seed)
+        self._learn(learner, self._start(learner, start), rows, blocking, monitor)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows: train on for as many steps as they fill, and let them join their blocks.
+
+        The first call is `fit`. Later ones keep units and partition; rows of all calls are
+        kept, and the gradient is drawn from all of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            New inputs.
+        y : array-like of shape (n,)
+            New targets.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each new row counts for.
+
+        Returns
+        -------
+        self : SVBSSGPRegressor
+            Fitted.
+        """
+        if not hasattr(self, "_parameters"):
+            return self.fit(X, y, sample_weight)
+        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
+        new = self._standardizer.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+        old_labels = np.repeat(np.arange(self._rows.n_blocks), np.diff(self._rows.bounds))
+        labels = np.concatenate([old_labels, self.partition_.assign(new.X)])
+        rows = self._rows.append(new).sort_by(labels, self.partition_.n_blocks)
+        learner, parameters, driving = self._learner(), self._parameters.copy(), rows
+        if not learner.on_blocks:
+            shuffle = self._step_rng.permutation(len(rows.y))
+            driving = rows.reorder(shuffle, even_bounds(len(shuffle), self.batch_size))
+        trainer = learner.trainer(parameters, driving, self._step_rng)
+        n_steps = -(-len(y) // (self.batch_size * self.blocks_per_step))
+        with one_blas_thread():
+            for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
+                pass
+        bounds = np.concatenate([self._bounds, trainer.bounds])
+        vars(self).update(self._attributes(parameters, rows, self.partition_, bounds))
+        return self
+
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        *,
+        latent: bool = False,
+        gamma: float | None = None,
+        blocks: ArrayLike | None = None,
+    ) -> Array | tuple[Array, Array]:
+        """Predictive mean, and deviation, averaged over the draws.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        return_std : bool, default=False
+            Whether to return deviations too.
+        latent : bool, default=False
+            Whether they are the latent function's; by default they are a noisy observation's.
+        gamma : float in [-1, 1], optional
+            Another test conditional than the estimator's `gamma`.
+        blocks : array-like of shape (n,), optional
+            Labels of the rows' blocks, for a model fitted with `blocks`. By default a
+            row goes to the nearest block.
+
+        Returns
+        -------
+        mean : array of shape (n,)
+            In the target's units.
+        std : array of shape (n,)
+            Only with `return_std`.
+        """
+        check_is_fitted(self, "_conditional")
+        X = check_inputs(self, X)
+        gamma = self._check_gamma(self.gamma if gamma is None else gamma)
+        known = None if blocks is None else self._known_blocks(blocks, X)
+        mean = np.empty(len(X))
+        variance = np.empty(len(X)) if return_std else None
+        for start in range(0, len(X), PREDICT_ROWS):
+            part = slice(start, start + PREDICT_ROWS)
+            inputs = self._standardizer.inputs(X[part])
+            at = self.partition_.assign(inputs) if known is None else known[part]
+            mean[part], spread = self._conditional.moments(inputs, at, gamma, return_std, self.n_jobs)
+            if variance is not None:
+                variance[part] = spread
+        mean = self._standardizer.y_mean + self._standardizer.y_scale * mean
+        if variance is None:
+            return mean
+        noise = 0.0 if latent else self._conditional.noise_variance
+        return mean, self._standardizer.y_scale * np.sqrt(variance + noise)
+
+    def _learn(
+        self, learner: Learner, parameters: Parameters, rows: Rows, blocking: Blocking, monitor: Monitor | None
+    ) -> None:
+        """Learn, and set the fitted attributes, come Ctrl-C or not."""
+        bounds: list[float] = []
+
+        def attributes() -> dict[str, Any]:
+            partition, blocked = blocking(rows, learner.metric(parameters))
+            return self._attributes(parameters.copy(), blocked, partition, np.array(bounds))
+
+        def after_step(bound: float) -> bool:
+            bounds.append(bound)
+            return hooks.after_step(len(bounds), bound)
+
+        hooks = StepHooks(self, self.max_iter, attributes, monitor, self.verbose)
+        with one_blas_thread():
+            try:
+                learner.ascend(parameters, rows, blocking, self._step_rng, after_step)
+            except KeyboardInterrupt:
+                warnings.warn(
+                    f"training was interrupted after {len(bounds)} of at most {self.max_iter} steps; "
+                    "the model of the last completed step is returned",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+            vars(self).update(attributes())
+        hooks.close()
+
+    def _learner(self) -> Learner:
+        """Settings of the learning run, resolved."""
+        adam = self.optimizer == "adam"
+        rate = (0.02 if adam else 0.5) if self.learning_rate == "auto" else self.learning_rate
+        return Learner(
+            objective=LocalObjective() if self.objective == "local" else GlobalObjective(),
+            base=resolve_base(self.base),
+            learn_hyperparameters=self.learn_hyperparameters,
+            make_optimizer=partial(Adam, rate) if adam else partial(RobbinsMonro, rate, self.decay),
+            minibatch=self.minibatch,
+            partition_metric=self.partition_metric,
+            blocks_per_step=self.blocks_per_step,
+            draws_per_step=self.draws_per_step,
+            schedule=Schedule(self.max_iter, self.tol),
+        )
+
+    def _blocking(self, n_rows: int, labels: NDArray[Any] | None, seed: int) -> Blocking:
+        """Recipe for the blocks."""
+        self.block_labels_ = None
+        if labels is not None:
+            self.block_labels_, labels = np.unique(labels, return_inverse=True)
+            return Blocking(self.partition, len(self.block_labels_), labels, seed)
+        n_blocks = choose_n_blocks(n_rows, self.n_frequencies) if self.n_blocks == "auto" else self.n_blocks
+        if n_blocks > n_rows:
+            raise ValueError(f"n_blocks={n_blocks} must be at most the number of rows, found {n_rows} rows")
+        return Blocking(self.partition, n_blocks, None, seed)
+
+    def _start(self, learner: Learner, rng: np.random.Generator) -> Parameters:
+        """Where learning begins: from the last solution, or from the prior."""
+        n_weights = learner.objective.n_weights(self.n_frequencies)
+        layout = Layout(self.n_frequencies, self.n_features_in_, n_weights, self.posterior)
+        if self.warm_start and hasattr(self, "_parameters"):
+            if self._parameters.layout != layout:
+                raise ValueError(
+                    f"warm_start=True goes on from {self._parameters.layout}, which does not fit {layout}; "
+                    "set warm_start=False to start anew"
+                )
+            return self._parameters.copy()
+        check_memory(layout)
+        return Parameters.initial(layout, self._initial_hyperparameters(), rng)
+
+    def _initial_hyperparameters(self) -> Hyperparameters:
+        """Starting values in the model's units."""
+        units, n_inputs = self._standardizer, self.n_features_in_
+        lengthscale = np.full(n_inputs, 0.5 * np.sqrt(n_inputs))
+        if not isinstance(self.lengthscale, str):
+            lengthscale = np.broadcast_to(check_positive(self.lengthscale, "lengthscale", n_inputs), n_inputs)
+            lengthscale = lengthscale / units.x_scale
+        variances = []
+        for name, default in (("signal_variance", 1.0), ("noise_variance", 0.5)):
+            value = getattr(self, name)
+            given = not isinstance(value, str)
+            variances.append(check_positive(value, name) / units.y_scale**2 if given else default)
+        return Hyperparameters(lengthscale, *variances)
+
+    def _attributes(self, parameters: Parameters, rows: Rows, partition: Partition, bounds: Array) -> dict[str, Any]:
+        """Everything a fitted model is, as of these parameters."""
+        units, fitted = self._standardizer, parameters.hyperparameters
+        base, m = resolve_base(self.base), self.n_frequencies
+        own = finish(parameters, base, fitted.frequency_deviation, fitted.weight_deviation(m))
+        alpha = own.sample(self.n_draws, np.random.default_rng(self._draw_seed))
+        frequencies, weights = own.split(alpha)
+        conditional = condition(rows, frequencies.astype(np.float32), weights, fitted, self.n_jobs)
+        n_rows = rows.total
+        return {
+            "posterior_": finish(
+                parameters, base, fitted.frequency_deviation / units.x_scale, units.y_scale * fitted.weight_deviation(m)
+            ),
+            "lengthscale_": fitted.lengthscale * units.x_scale,
+            "signal_variance_": fitted.signal_variance * units.y_scale**2,
+            "noise_variance_": fitted.noise_variance * units.y_scale**2,
+            "n_iter_": len(bounds),
+            "bound_trace_": n_rows * (np.asarray(bounds) - np.log(units.y_scale)),
+            "partition_": partition,
+            "_parameters": parameters,
+            "_rows": rows,
+            "_conditional": conditional,
+            "_bounds": np.asarray(bounds),
+        }
+
+    def _check_gamma(self, gamma: float) -> float:
+        if not -1 <= gamma <= 1:
+            raise ValueError(f"gamma must lie in [-1, 1], got {gamma!r}")
+        if self.objective == "local" and gamma != 0:
+            raise ValueError(
+                f"objective='local' integrates the nuisance variables out: gamma must be 0, got {gamma!r}. "
+                "Use objective='global' for other test conditionals."
+            )
+        return gamma
+
+    def _known_blocks(self, blocks: ArrayLike, X: Array) -> NDArray[np.integer]:
+        """Numbers of blocks given by their labels."""
+        if self.block_labels_ is None:
+            raise ValueError("blocks can be given to predict only where they were given to fit")
+        labels = check_blocks(blocks, X)
+        at = np.minimum(np.searchsorted(self.block_labels_, labels), len(self.block_labels_) - 1)
+        unknown = self.block_labels_[at] != labels
+        if unknown.any():
+            raise ValueError(f"blocks has label {labels[unknown][0]!r}, which was not among the blocks in fit")
+        return at

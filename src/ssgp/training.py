@@ -1,0 +1,299 @@
+"""Stochastic maximisation of the bound (appendix G): sample blocks, sample z, take a step."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssgp.bases import Base, StandardBase
+from ssgp.objectives import BlockGradient, Draw, Objective
+from ssgp.optimizers import Optimizer
+from ssgp.parameters import Hyperparameters, Layout, Parameters
+from ssgp.posterior import (
+    MixingFactors,
+    MixingSummary,
+    add_divergence,
+    deviations,
+    mixing_gradient,
+    prior_gradient,
+    pull_back,
+    summarize_mixing,
+    weight_scale,
+    weights_are_conditionally_affine,
+)
+from ssgp.rows import Rows
+
+__all__ = ["BoundEstimator", "Estimate", "Plateau", "Schedule", "Trainer"]
+
+Array = NDArray[np.floating]
+
+# The noise's floor keeps Phi^T Phi + ridge I well above the rounding of float32 features.
+NOISE_RANGE = (1e-6, 1e6)
+SIGNAL_RANGE = (1e-6, 1e6)
+LENGTHSCALE_RANGE = (1e-4, 1e6)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A stochastic estimate of the bound over n, and its gradient.
+
+    Attributes
+    ----------
+    bound : float
+        L / n.
+    gradient : Parameters
+        Derivative with respect to everything but `mixing` (left untouched).
+    mixing : MixingFactors
+        The data's part of the derivative with respect to `mixing`.
+    """
+
+    bound: float
+    gradient: Parameters
+    mixing: MixingFactors
+
+
+class BoundEstimator:
+    """The stochastic bound L and its gradient with respect to all parameters, both over n.
+
+    Parameters
+    ----------
+    objective : Objective
+        The data's part.
+    base : Base
+        psi(z).
+    learn_hyperparameters : bool
+        Whether the kernel and noise have a gradient.
+    """
+
+    def __init__(self, objective: Objective, base: Base, learn_hyperparameters: bool) -> None:
+        self.objective, self.base, self.learn_hyperparameters = objective, base, learn_hyperparameters
+
+    def draw(self, layout: Layout, n_draws: int, rng: np.random.Generator) -> Array:
+        """Base variates z, shape (n_draws, D); zero where the weights' z is integrated out."""
+        z = np.asarray(self.base.sample(rng, (n_draws, layout.dimension)))
+        if self._integrates_weights(layout):
+            z[:, layout.n_theta :] = 0.0
+        return z
+
+    def __call__(
+        self, parameters: Parameters, summary: MixingSummary, rows: Rows, blocks: Sequence[int], z: Array
+    ) -> Estimate:
+        """Estimate from the given blocks and base variates (appendix G)."""
+        n, z = rows.total, z.astype(parameters.flat.dtype, copy=False)
+        hyperparameters = parameters.hyperparameters
+        spread = deviations(parameters, z)
+        alpha = parameters.shift + spread
+        gradient = Parameters.zeros(replace(parameters.layout, kind="diagonal"), parameters.flat.dtype)
+        by_alpha, by_scale = np.empty_like(alpha), None
+        value, share = 0.0, rows.n_blocks / (len(blocks) * len(z) * n)
+        for j, draw in enumerate(self._draws(parameters, hyperparameters, alpha)):
+            total = _sum([self.objective(rows.block(k), draw, hyperparameters) for k in blocks])
+            value += share * total.value
+            by_alpha[j] = self._by_whitened(total, hyperparameters, share * len(z))
+            if self.learn_hyperparameters:
+                _add_hyperparameters(gradient, total, draw, share)
+            if total.weight_scale is not None:
+                unit = share * hyperparameters.weight_deviation(parameters.layout.n_frequencies)
+                by_scale = unit * total.weight_scale + (0.0 if by_scale is None else by_scale)
+        by_alpha += prior_gradient(self.base, alpha, n)
+        factors = pull_back(gradient, parameters, z, spread, by_alpha, by_scale)
+        divergence = add_divergence(gradient, parameters, summary, self.base, z, alpha, n)
+        return Estimate(value - divergence / n, gradient, factors)
+
+    def _integrates_weights(self, layout: Layout) -> bool:
+        return weights_are_conditionally_affine(layout) and isinstance(self.base, StandardBase)
+
+    def _draws(self, parameters: Parameters, hyperparameters: Hyperparameters, alpha: Array) -> Iterator[Draw]:
+        """Take draws of u to frequencies and weights in the data's units."""
+        layout = parameters.layout
+        unit = hyperparameters.weight_deviation(layout.n_frequencies)
+        deviation = hyperparameters.frequency_deviation.astype(alpha.dtype)
+        scale = unit * weight_scale(parameters) if self._integrates_weights(layout) else None
+        for u in alpha:
+            whitened = u[: layout.n_theta].reshape(layout.n_frequencies, layout.n_inputs)
+            weights = unit * u[layout.n_theta :] if layout.n_weights else None
+            yield Draw(whitened * deviation, weights, scale)
+
+    @staticmethod
+    def _by_whitened(total: BlockGradient, hyperparameters: Hyperparameters, share: float) -> Array:
+        """Gradient with respect to u at one draw."""
+        by_theta = (total.frequencies * (share * hyperparameters.frequency_deviation)).ravel()
+        if total.weights is None:
+            return by_theta
+        unit = share * hyperparameters.weight_deviation(len(total.frequencies))
+        return np.concatenate([by_theta, unit * total.weights])
+
+
+def _add_hyperparameters(gradient: Parameters, total: BlockGradient, draw: Draw, share: float) -> None:
+    """Add one draw's gradient of the hyperparameters, through the frequencies and weights they scale."""
+    by_log_signal = total.log_signal
+    if total.weights is not None and draw.weights is not None:
+        by_log_signal += 0.5 * float(total.weights @ draw.weights)
+    if total.weight_scale is not None and draw.weight_scale is not None:
+        by_log_signal += 0.5 * float(np.vdot(total.weight_scale, draw.weight_scale))
+    gradient.log_lengthscale -= share * np.einsum("ij,ij->j", total.frequencies, draw.frequencies)
+    gradient.log_signal += share * by_log_signal
+    gradient.log_noise += share * total.log_noise
+
+
+def _sum(parts: list[BlockGradient]) -> BlockGradient:
+    """Sum over the sampled blocks."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    return BlockGradient(
+        value=sum(part.value for part in parts),
+        frequencies=np.sum([part.frequencies for part in parts], axis=0),
+        log_noise=sum(part.log_noise for part in parts),
+        log_signal=sum(part.log_signal for part in parts),
+        weights=None if first.weights is None else np.sum([part.weights for part in parts], axis=0),
+        weight_scale=None if first.weight_scale is None else np.sum([part.weight_scale for part in parts], axis=0),
+    )
+
+
+def _hyper_range(parameters: Parameters) -> tuple[Array, Array]:
+    """Least and greatest logarithms of the lengthscales, the signal and the noise."""
+    ranges = [LENGTHSCALE_RANGE] * parameters.layout.n_inputs + [SIGNAL_RANGE, NOISE_RANGE]
+    least, greatest = np.log(np.array(ranges, dtype=parameters.flat.dtype)).T
+    return least, greatest
+
+
+class Plateau:
+    """Tells when a noisy, rising sequence has stopped rising.
+
+    The mean of the last third of the sequence is compared with that of the middle third:
+    the windows grow with the sequence, so noise delays the answer but does not fake it.
+
+    Parameters
+    ----------
+    tol : float
+        Rise from one third to the next that counts.
+    every : int
+        How often to look.
+    """
+
+    def __init__(self, tol: float, every: int = 100) -> None:
+        self.tol, self.every = tol, every
+        self._values: list[float] = []
+
+    def update(self, value: float) -> bool:
+        """Take the next value; True once the sequence is flat."""
+        self._values.append(value)
+        n = len(self._values)
+        if n % self.every or n < 3 * self.every:
+            return False
+        middle, last = self._values[n // 3 : 2 * n // 3], self._values[2 * n // 3 :]
+        error = np.sqrt(np.var(middle) / len(middle) + np.var(last) / len(last))
+        return bool(np.mean(last) - np.mean(middle) + error < self.tol)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When to stop: at `max_iter`, or on a plateau, after winding the steps down to nothing.
+
+    Attributes
+    ----------
+    max_iter : int
+        Upper limit of the steps.
+    tol : float or None
+        Rise of the smoothed bound per row that counts as improvement; None for never stopping early.
+    wind_down : float
+        Share of the steps over which the step size falls to zero.
+    """
+
+    max_iter: int
+    tol: float | None
+    wind_down: float = 0.4
+
+
+class Trainer:
+    """Runs the ascent a step at a time; between steps the parameters are whole.
+
+    Parameters
+    ----------
+    estimator : BoundEstimator
+        Gives value and gradient.
+    parameters : Parameters
+        Where to start; moved in place.
+    rows : Rows
+        The blocks that are sampled.
+    make_optimizer : callable
+        Returns a fresh optimiser.
+    rng : Generator
+        Draws blocks and z.
+    blocks_per_step, draws_per_step : int
+        a and b of appendix G.
+    mixing_every : int
+        The D x D mixing matrix, the one part of a step whose cost does not depend on the
+        rows, moves once in so many steps, on the mean of their gradients.
+    """
+
+    def __init__(
+        self,
+        estimator: BoundEstimator,
+        parameters: Parameters,
+        rows: Rows,
+        make_optimizer: Callable[[], Optimizer],
+        rng: np.random.Generator,
+        blocks_per_step: int = 1,
+        draws_per_step: int = 1,
+        mixing_every: int = 8,
+    ) -> None:
+        self.estimator, self.parameters, self.rows, self.rng = estimator, parameters, rows, rng
+        self.blocks_per_step, self.draws_per_step, self.mixing_every = blocks_per_step, draws_per_step, mixing_every
+        self.bounds: list[float] = []
+        self.n_skipped = 0
+        self._for_vectors, self._for_mixing = make_optimizer(), make_optimizer()
+        self._pending: list[MixingFactors] = []
+        self._summary = summarize_mixing(parameters)
+        self._hyper_range = _hyper_range(parameters)
+
+    def step(self, shrink: float = 1.0) -> float:
+        """One stochastic step; returns the estimate of L / n before it."""
+        blocks = self.rng.integers(0, self.rows.n_blocks, self.blocks_per_step).tolist()
+        z = self.estimator.draw(self.parameters.layout, self.draws_per_step, self.rng)
+        estimate = self._estimate(blocks, z)
+        if estimate is None:
+            self.n_skipped += 1
+            self.bounds.append(self.bounds[-1] if self.bounds else -np.inf)
+            return self.bounds[-1]
+        self.parameters.vectors += self._for_vectors.step(estimate.gradient.vectors, shrink)
+        np.clip(self.parameters.hyper, *self._hyper_range, out=self.parameters.hyper)
+        self._mix(estimate.mixing, shrink)
+        self.bounds.append(estimate.bound)
+        return estimate.bound
+
+    def run(self, schedule: Schedule) -> Iterator[int]:
+        """Step until the schedule ends, yielding the number of steps taken."""
+        plateau, end = None if schedule.tol is None else Plateau(schedule.tol), schedule.max_iter
+        winding = max(1, int(schedule.wind_down * end))
+        for t in range(schedule.max_iter):
+            bound = self.step(min(1.0, (end - t) / winding))
+            yield t + 1
+            if t + 1 >= end:
+                return
+            if plateau is not None and t < end - winding and plateau.update(bound):
+                winding = max(50, int(schedule.wind_down * t))
+                end = min(end, t + 1 + winding)
+
+    def _mix(self, factors: MixingFactors, shrink: float) -> None:
+        if self.parameters.layout.kind == "diagonal":
+            return
+        self._pending.append(factors)
+        if len(self._pending) < self.mixing_every:
+            return
+        gradient = mixing_gradient(self.parameters, self._pending, self.estimator.base, self.rows.total)
+        self._pending = []
+        self.parameters.mixing += self._for_mixing.step(gradient, shrink)
+        self._summary = summarize_mixing(self.parameters)
+
+    def _estimate(self, blocks: list[int], z: Array) -> Estimate | None:
+        """Estimate the bound; a block on which it fails or is not finite costs its step, never the run."""
+        try:
+            with np.errstate(all="ignore"):
+                estimate = self.estimator(self.parameters, self._summary, self.rows, blocks, z)
+        except np.linalg.LinAlgError:
+            return None
+        vectors = estimate.gradient.vectors
+        return estimate if np.isfinite(estimate.bound) and np.isfinite(vectors @ vectors) else None

@@ -1,0 +1,119 @@
+"""Checks of what a user passes, with errors that say where, what and what to do instead."""
+
+import os
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
+
+from ssgp.parameters import Layout
+from ssgp.posterior import memory_needed
+
+__all__ = ["check_blocks", "check_inputs", "check_memory", "check_positive", "check_rows"]
+
+Array = NDArray[np.floating]
+
+
+def check_rows(
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    blocks: ArrayLike | None,
+    reset: bool,
+) -> tuple[Array, Array, Array | None, NDArray[Any] | None]:
+    """Return training rows as finite arrays: X, y, weights and blocks, rows of weight zero left out."""
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        y_numeric=True,
+        multi_output=False,
+    )
+    y = np.asarray(y, dtype=float)
+    _check_finite(estimator, X, "X")
+    _check_finite(estimator, y[:, None], "y")
+    labels = None if blocks is None else check_blocks(blocks, X)
+    if sample_weight is None:
+        return X, y, None, labels
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = weight > 0
+    if not kept.any():
+        raise ValueError("sample_weight is zero for every row; at least one must be positive")
+    if kept.all():
+        return X, y, weight, labels
+    return X[kept], y[kept], weight[kept], None if labels is None else labels[kept]
+
+
+def check_inputs(estimator: BaseEstimator, X: ArrayLike) -> Array:
+    """Rows to predict, as a finite float array with the columns seen in fit."""
+    X = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    _check_finite(estimator, X, "X")
+    return X
+
+
+def _check_finite(estimator: BaseEstimator, values: Array, name: str) -> None:
+    """Raise an error that names the first column with a missing or infinite value."""
+    # A sum is finite unless some entry is not (or it overflows, which the full look then settles).
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=float)):
+            return
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return
+    column = int(np.flatnonzero(bad.any(axis=0))[0])
+    kind = "NaN" if np.isnan(values[:, column]).any() else "infinity"
+    names = getattr(estimator, "feature_names_in_", None)
+    where = "" if name == "y" else f" in column {names[column]!r}" if names is not None else f" in column {column}"
+    count = int(bad[:, column].sum())
+    raise ValueError(
+        f"Input {name} contains {kind}{where}: {count} of {len(values)} rows are not finite. "
+        f"{type(estimator).__name__} needs finite values; drop or impute these rows first."
+    )
+
+
+def check_blocks(blocks: ArrayLike, X: Array, name: str = "blocks") -> NDArray[Any]:
+    """Labels of blocks, one a row."""
+    labels = column_or_1d(np.asarray(blocks))
+    check_consistent_length(labels, X)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(f"{name} contains NaN or infinity; every row needs the label of its block")
+    return labels
+
+
+def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array | float:  # noqa: ANN401
+    """Positive finite numbers: one, or for `n_inputs` one or one an input."""
+    array = np.asarray(value, dtype=float)
+    allowed = "a positive number" if n_inputs is None else f"a positive number or {n_inputs} of them, one an input"
+    shapes = [()] if n_inputs is None else [(), (n_inputs,)]
+    if array.shape not in shapes or not np.all(np.isfinite(array)) or np.any(array <= 0):
+        raise ValueError(f"{name} must be 'auto' or {allowed}, got {value!r}")
+    return float(array) if isinstance(value, Real) or n_inputs is None else array
+
+
+def check_memory(layout: Layout, available: int | None = None) -> None:
+    """Refuse an affine map that does not fit, and say which one would."""
+    needed, available = memory_needed(layout), _available_memory() if available is None else available
+    if needed <= available:
+        return
+    raise ValueError(
+        f"posterior={layout.kind!r} needs a {layout.dimension:,} x {layout.dimension:,} matrix "
+        f"(n_frequencies={layout.n_frequencies}, {layout.n_inputs} inputs): {needed / 2**30:.1f} GiB for training, "
+        f"and {available / 2**30:.1f} GiB are available. Use posterior='diagonal', or fewer frequencies."
+    )
+
+
+def _available_memory() -> int:
+    """Bytes of memory that can still be had, as the system tells."""
+    try:
+        with open("/proc/meminfo") as lines:
+            fields = dict(line.split(":") for line in lines)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**33
