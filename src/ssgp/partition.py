@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+from sklearn.metrics.pairwise import euclidean_distances
 
 __all__ = ["BisectingTree", "NearestCentre", "Partition", "even_kmeans", "grow_tree", "nearest_labelled"]
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
 
-KMEANS_ROWS_PER_BLOCK = 256
+KMEANS_ROWS_PER_BLOCK = 1000
+KMEANS_PAIRS = 20_000_000
 DIRECTION_ROWS = 512
 
 
@@ -40,8 +42,8 @@ class NearestCentre:
 
     Attributes
     ----------
-    centres : array of shape (p, d)
-        Centres of the blocks, in the metric.
+    centres : array of shape (p, d + 1)
+        Centres of the blocks, in the metric, and the root of what is added to squared distances.
     metric : array of shape (d,)
         Factor of each input.
     """
@@ -56,7 +58,11 @@ class NearestCentre:
 
     def assign(self, X: Array) -> Labels:
         """Block of each row."""
-        return pairwise_distances_argmin(X * self.metric, self.centres)
+        return pairwise_distances_argmin(self.lift(X), self.centres)
+
+    def lift(self, X: Array) -> Array:
+        """Rows in the coordinates of the centres."""
+        return np.column_stack([X * self.metric, np.zeros(len(X), X.dtype)])
 
 
 @dataclass(frozen=True)
@@ -149,22 +155,36 @@ def _widest_direction(X: Array, rng: np.random.Generator) -> Array:
 
 
 def even_kmeans(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array) -> tuple[NearestCentre, Labels]:
-    """k-means made even: clusters give up their farthest rows until none has more than its share.
+    """k-means made even: crowded centres raise a price on distance until all hold the same number of rows.
 
-    Sizes differ by at most one row. New rows go to the nearest of the even blocks' means.
+    Sizes differ by at most one row. New rows go to the centre that is nearest with its price.
     """
     scaled = X * metric
-    sample = scaled
-    if len(X) > KMEANS_ROWS_PER_BLOCK * n_blocks:
-        sample = scaled[rng.choice(len(X), KMEANS_ROWS_PER_BLOCK * n_blocks, replace=False)]
-    n_distinct = len(np.unique(sample, axis=0))
-    if n_distinct < n_blocks:
+    most = min(KMEANS_ROWS_PER_BLOCK * n_blocks, max(n_blocks, KMEANS_PAIRS // n_blocks))
+    sample = scaled if len(X) <= most else scaled[rng.choice(len(X), most, replace=False)]
+    if len(np.unique(sample, axis=0)) < n_blocks:
         centres = sample[rng.choice(len(sample), n_blocks, replace=False)]
     else:
         seed = int(rng.integers(2**31 - 1))
         centres = KMeans(n_blocks, n_init=1, max_iter=50, random_state=seed).fit(sample).cluster_centers_
-    labels = _assign_evenly(scaled, centres)
-    return nearest_labelled(X, labels, n_blocks, metric), labels
+    partition = NearestCentre(_with_price(centres, _even_prices(sample, centres)), metric)
+    return partition, _assign_evenly(partition.lift(X), partition.centres)
+
+
+def _even_prices(X: Array, centres: Array, n_rounds: int = 200) -> Array:
+    """Prices at which each centre is the cheapest for about as many rows as any other."""
+    squared = euclidean_distances(X, centres, squared=True).astype(np.float32)
+    price, unit = np.zeros(len(centres), np.float32), float(squared.min(axis=1).mean())
+    for t in range(n_rounds):
+        counts = np.bincount(np.argmin(squared + price, axis=1), minlength=len(centres))
+        excess = np.clip(counts * (len(centres) / len(X)) - 1.0, -1.0, 1.0)
+        price += (2.0 * unit * excess / (1.0 + t / 10.0) ** 0.5).astype(np.float32)
+    return price
+
+
+def _with_price(centres: Array, price: Array) -> Array:
+    """Centres with one more coordinate, which adds the price to every squared distance."""
+    return np.column_stack([centres, np.sqrt(price - price.min())])
 
 
 def _assign_evenly(X: Array, centres: Array) -> Labels:
@@ -194,4 +214,4 @@ def nearest_labelled(X: Array, labels: Labels, n_blocks: int, metric: Array) -> 
     """Partition whose blocks are given by labels 0..p-1, none empty, and by their means for new rows."""
     sums = np.stack([np.bincount(labels, column, minlength=n_blocks) for column in X.T.astype(float)], axis=1)
     means = sums / np.bincount(labels, minlength=n_blocks)[:, None]
-    return NearestCentre(means * metric, metric)
+    return NearestCentre(_with_price(means * metric, np.zeros(n_blocks)), metric)

@@ -52,7 +52,11 @@ class LocalModels:
 
 
 def block_statistics(rows: Rows, blocks: range, frequencies: Array) -> BlockStatistics:
-    """Statistics of the given blocks: features in float32, sums in float64."""
+    """Statistics of the given blocks: features in the rows' dtype, sums in float64.
+
+    With float64 sums the Gram matrix of the rounded features is positive semidefinite to
+    1e-16, however many rows are alike; float32 sums are not.
+    """
     parts = [_statistics(rows.block(k), frequencies) for k in blocks]
     return BlockStatistics(np.stack([gram for gram, _ in parts]), np.stack([moment for _, moment in parts]))
 
@@ -63,7 +67,7 @@ def _statistics(block: Block, frequencies: Array, chunk: int = 4096) -> tuple[Ar
     for start in range(0, len(block.y), chunk):
         part = slice(start, start + chunk)
         rows = Block(block.X[part], block.y[part], None if block.weight is None else block.weight[part])
-        phi = features(rows.X, frequencies)
+        phi = features(rows.X, frequencies).astype(float)
         weighted = rows.weighted(phi)
         gram += phi.T @ weighted
         moment += weighted.T @ rows.y
@@ -73,8 +77,7 @@ def _statistics(block: Block, frequencies: Array, chunk: int = 4096) -> tuple[Ar
 def solve(statistics: BlockStatistics, ridge: float) -> LocalModels:
     """Solve every block: Gamma_k = gram + ridge I, factorised in float64."""
     size = statistics.gram.shape[-1]
-    # Rounding of the float32 features leaves the Gram matrix uncertain by this much.
-    floor = 1e-6 * np.trace(statistics.gram, axis1=1, axis2=2) / size
+    floor = 1e-12 * np.trace(statistics.gram, axis1=1, axis2=2)
     gamma = statistics.gram + np.maximum(ridge, floor)[:, None, None] * np.eye(size)
     factor = np.linalg.cholesky(gamma)
     whitener = np.linalg.inv(factor)

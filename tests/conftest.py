@@ -1,0 +1,30 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DATA = Path(os.environ.get("SSGP_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20170204)
+
+
+@pytest.fixture
+def aimpeak():
+    path = DATA / "aimpeak.parquet"
+    if not path.exists():
+        pytest.skip(f"the AIMPEAK table is not at {path}; set SSGP_DATA to the folder that holds it")
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)
+
+
+@pytest.fixture
+def waves(rng):
+    """1,500 rows of a smooth function of two inputs with noise of deviation 0.1."""
+    X = rng.uniform(-2, 2, size=(1500, 2))
+    latent = np.sin(2 * X[:, 0]) + np.cos(1.5 * X[:, 1])
+    return X, latent + 0.1 * rng.normal(size=1500), latent
