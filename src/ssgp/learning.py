@@ -70,9 +70,7 @@ class Learner:
     def trainer(self, parameters: Parameters, rows: Rows, rng: np.random.Generator) -> Trainer:
         """Trainer that moves `parameters` on the blocks of `rows`."""
         estimator = BoundEstimator(self.objective, self.base, self.learn_hyperparameters)
-        return Trainer(
-            estimator, parameters, rows, self.make_optimizer, rng, self.blocks_per_step, self.draws_per_step
-        )
+        return Trainer(estimator, parameters, rows, self.make_optimizer, rng, self.blocks_per_step, self.draws_per_step)
 
     def ascend(
         self,

@@ -30,9 +30,7 @@ def rmse(y_true: ArrayLike, y_mean: ArrayLike, *, sample_weight: ArrayLike | Non
     return float(root_mean_squared_error(y_true, y_mean, sample_weight=sample_weight))
 
 
-def mnlp(
-    y_true: ArrayLike, y_mean: ArrayLike, y_std: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
+def mnlp(y_true: ArrayLike, y_mean: ArrayLike, y_std: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean negative log probability of the targets under normal predictions.
 
     Parameters

@@ -119,7 +119,12 @@ class MixingFactors:
 
 
 def pull_back(
-    gradient: Parameters, parameters: Parameters, z: Array, spread: Array, by_alpha: Array, by_weight_scale: Array | None
+    gradient: Parameters,
+    parameters: Parameters,
+    z: Array,
+    spread: Array,
+    by_alpha: Array,
+    by_weight_scale: Array | None,
 ) -> MixingFactors:
     """Take the mean over draws of a gradient with respect to u to one of b and M (appendix D).
 

@@ -444,15 +444,17 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         """Starting values in the model's units."""
         units, n_inputs = self._standardizer, self.n_features_in_
         lengthscale = np.full(n_inputs, 0.5 * np.sqrt(n_inputs))
-        if not isinstance(self.lengthscale, str):
+        if not _is_auto(self.lengthscale):
             lengthscale = np.broadcast_to(check_positive(self.lengthscale, "lengthscale", n_inputs), n_inputs)
             lengthscale = lengthscale / units.x_scale
-        variances = []
-        for name, default in (("signal_variance", 1.0), ("noise_variance", 0.5)):
-            value = getattr(self, name)
-            given = not isinstance(value, str)
-            variances.append(check_positive(value, name) / units.y_scale**2 if given else default)
-        return Hyperparameters(lengthscale, *variances)
+        signal, noise = (
+            default if _is_auto(value) else float(check_positive(value, name)) / units.y_scale**2
+            for name, value, default in (
+                ("signal_variance", self.signal_variance, 1.0),
+                ("noise_variance", self.noise_variance, 0.5),
+            )
+        )
+        return Hyperparameters(lengthscale, signal, noise)
 
     def _attributes(self, parameters: Parameters, rows: Rows, partition: Partition, bounds: Array) -> dict[str, Any]:
         """Everything a fitted model is, as of these parameters."""
@@ -499,3 +501,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         if unknown.any():
             raise ValueError(f"blocks has label {labels[unknown][0]!r}, which was not among the blocks in fit")
         return at
+
+
+def _is_auto(value: Any) -> bool:  # noqa: ANN401  arrays have no truth value, so `== "auto"` would not do
+    return isinstance(value, str) and value == "auto"

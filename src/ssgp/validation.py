@@ -1,7 +1,6 @@
 """Checks of what a user passes, with errors that say where, what and what to do instead."""
 
 import os
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -37,8 +36,7 @@ def check_rows(
         multi_output=False,
     )
     y = np.asarray(y, dtype=float)
-    _check_finite(estimator, X, "X")
-    _check_finite(estimator, y[:, None], "y")
+    _check_finite(estimator, X)
     labels = None if blocks is None else check_blocks(blocks, X)
     if sample_weight is None:
         return X, y, None, labels
@@ -54,26 +52,25 @@ def check_rows(
 def check_inputs(estimator: BaseEstimator, X: ArrayLike) -> Array:
     """Rows to predict, as a finite float array with the columns seen in fit."""
     X = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    _check_finite(estimator, X, "X")
+    _check_finite(estimator, X)
     return X
 
 
-def _check_finite(estimator: BaseEstimator, values: Array, name: str) -> None:
+def _check_finite(estimator: BaseEstimator, X: Array) -> None:
     """Raise an error that names the first column with a missing or infinite value."""
     # A sum is finite unless some entry is not (or it overflows, which the full look then settles).
     with np.errstate(all="ignore"):
-        if np.isfinite(values.sum(dtype=float)):
+        if np.isfinite(X.sum(dtype=float)):
             return
-    bad = ~np.isfinite(values)
+    bad = ~np.isfinite(X)
     if not bad.any():
         return
     column = int(np.flatnonzero(bad.any(axis=0))[0])
-    kind = "NaN" if np.isnan(values[:, column]).any() else "infinity"
     names = getattr(estimator, "feature_names_in_", None)
-    where = "" if name == "y" else f" in column {names[column]!r}" if names is not None else f" in column {column}"
-    count = int(bad[:, column].sum())
     raise ValueError(
-        f"Input {name} contains {kind}{where}: {count} of {len(values)} rows are not finite. "
+        f"Input X contains {'NaN' if np.isnan(X[:, column]).any() else 'infinity'} "
+        f"in column {column if names is None else repr(str(names[column]))}: "
+        f"{int(bad[:, column].sum())} of {len(X)} rows are not finite. "
         f"{type(estimator).__name__} needs finite values; drop or impute these rows first."
     )
 
@@ -87,14 +84,17 @@ def check_blocks(blocks: ArrayLike, X: Array, name: str = "blocks") -> NDArray[A
     return labels
 
 
-def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array | float:  # noqa: ANN401
+def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:  # noqa: ANN401
     """Positive finite numbers: one, or for `n_inputs` one or one an input."""
-    array = np.asarray(value, dtype=float)
     allowed = "a positive number" if n_inputs is None else f"a positive number or {n_inputs} of them, one an input"
     shapes = [()] if n_inputs is None else [(), (n_inputs,)]
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
     if array.shape not in shapes or not np.all(np.isfinite(array)) or np.any(array <= 0):
         raise ValueError(f"{name} must be 'auto' or {allowed}, got {value!r}")
-    return float(array) if isinstance(value, Real) or n_inputs is None else array
+    return array
 
 
 def check_memory(layout: Layout, available: int | None = None) -> None:

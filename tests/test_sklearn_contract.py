@@ -1,0 +1,140 @@
+"""The scikit-learn face: its own checks, frames, pipelines, searches, callbacks."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import ssgp
+from ssgp import SVBSSGPRegressor
+
+SMALL = {"n_frequencies": 5, "max_iter": 60, "n_draws": 2, "random_state": 0}
+
+# scikit-learn's own stochastic regressors (SGDRegressor, RandomForestRegressor, MLPRegressor and others)
+# carry the same expected failure for the same reason.
+STOCHASTIC = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "minibatches are drawn by row: a row of weight two and a row twice give other draws"
+    )
+}
+
+
+@parametrize_with_checks(
+    [SVBSSGPRegressor(**SMALL), SVBSSGPRegressor(**SMALL, objective="local")],
+    expected_failed_checks=lambda estimator: STOCHASTIC,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_exported_names():
+    assert sorted(ssgp.__all__) == ["SVBSSGPRegressor", "bases", "metrics"]
+
+
+@pytest.fixture
+def table(rng):
+    X = rng.normal(size=(120, 3))
+    return X, X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=120)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
+        lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
+        lambda X: pa.table({name: X[:, i] for i, name in enumerate("abc")}),
+    ],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_frames_give_the_same_answer_and_their_names(frame, table):
+    X, y = table
+    model = SVBSSGPRegressor(**SMALL).fit(frame(X), y)
+    np.testing.assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+    expected = SVBSSGPRegressor(**SMALL).fit(X, y).predict(X)
+    np.testing.assert_allclose(model.predict(frame(X)), expected)
+
+
+def test_a_renamed_column_is_named(table):
+    X, y = table
+    model = SVBSSGPRegressor(**SMALL).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- delta"):
+        model.predict(pd.DataFrame(X, columns=["a", "b", "delta"]))
+
+
+def test_pickle_and_clone(table):
+    X, y = table
+    model = SVBSSGPRegressor(**SMALL).fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    assert not hasattr(clone(model), "posterior_")
+
+
+def test_pipeline_and_search(table):
+    X, y = table
+    pipeline = make_pipeline(PolynomialFeatures(2, include_bias=False), SVBSSGPRegressor(**SMALL))
+    search = GridSearchCV(pipeline, {"svbssgpregressor__n_frequencies": [2, 5]}, cv=2).fit(X, y)
+    assert search.best_estimator_.predict(X).shape == (120,)
+    assert np.isfinite(cross_val_score(pipeline, X, y, cv=2)).all()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("n_frequencies", 0),
+        ("gamma", 1.5),
+        ("posterior", "dense"),
+        ("minibatch", "all"),
+        ("decay", 0.5),
+        ("tol", -1.0),
+        ("n_blocks", 0),
+        ("learning_rate", 0.0),
+        ("lengthscale", -1.0),
+        ("lengthscale", [1.0, 2.0]),
+        ("noise_variance", 0.0),
+        ("signal_variance", "large"),
+        ("base", "cauchy"),
+    ],
+)
+def test_a_bad_parameter_is_named(parameter, value, table):
+    X, y = table
+    with pytest.raises(ValueError, match=f"{parameter}.*{str(value)[:4].replace('[', '.')}"):
+        SVBSSGPRegressor(**{**SMALL, parameter: value}).fit(X, y)
+
+
+def test_callbacks_of_scikit_learn_see_every_step_and_can_stop(table):
+    pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
+    X, y = table
+
+    class Stopper:
+        def __init__(self):
+            self.scores = []
+
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            if context.task_name == "step":
+                self.scores.append(fitted_estimator.score(X, y))
+            return len(self.scores) >= 7
+
+    stopper = Stopper()
+    model = SVBSSGPRegressor(**SMALL).set_callbacks(stopper).fit(X, y)
+    assert model.n_iter_ == len(stopper.scores) == 7
+    assert stopper.scores[-1] == model.score(X, y)
+
+
+def test_the_progress_bar_of_scikit_learn_works(table, capfd):
+    callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
+    X, y = table
+    SVBSSGPRegressor(**SMALL).set_callbacks(callback.ProgressBar()).fit(X, y)
+    assert "SVBSSGPRegressor" in capfd.readouterr().out

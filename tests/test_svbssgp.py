@@ -1,0 +1,420 @@
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from test_training import Shifted
+
+from ssgp import SVBSSGPRegressor
+from ssgp.metrics import coverage, mnlp, rmse
+
+
+def quick(**settings):
+    return SVBSSGPRegressor(**{"n_frequencies": 10, "max_iter": 800, "n_draws": 3, "random_state": 0, **settings})
+
+
+def test_recovers_known_frequencies_and_noise(rng):
+    """Two waves of known frequency and noise of deviation 0.2, from 4,000 rows."""
+    X = rng.uniform(-1, 1, size=(4000, 1))
+    y = np.sin(2 * np.pi * 0.8 * X[:, 0]) + np.cos(2 * np.pi * 2.5 * X[:, 0]) + 0.2 * rng.normal(size=4000)
+    model = SVBSSGPRegressor(n_frequencies=12, lengthscale=0.1, gamma=1.0, random_state=0).fit(X, y)
+    frequencies, weights = model.posterior_.split(model.posterior_.shift[None])
+    power = np.hypot(weights[0, :12], weights[0, 12:])
+    carriers = np.abs(frequencies[0, :, 0])[power > 0.3 * power.max()]
+    for known in (0.8, 2.5):
+        assert np.abs(carriers - known).min() < 0.1
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.2, rel=0.1)
+
+
+@pytest.mark.parametrize("objective", ["global", "local"])
+def test_predicts_a_smooth_function_and_knows_how_well(objective, waves, rng):
+    X, y, _ = waves
+    model = quick(objective=objective, max_iter=2500, n_draws=10).fit(X, y)
+    X_new = rng.uniform(-1.9, 1.9, size=(2000, 2))
+    latent = np.sin(2 * X_new[:, 0]) + np.cos(1.5 * X_new[:, 1])
+    y_new = latent + 0.1 * rng.normal(size=2000)
+    mean, std = model.predict(X_new, return_std=True)
+    assert rmse(latent, mean) < 0.06
+    assert 0.9 < coverage(y_new, mean, std) < 0.99
+    assert mnlp(y_new, mean, std) < -0.6
+
+
+@pytest.mark.parametrize("posterior", ["full", "triangular", "block", "diagonal"])
+@pytest.mark.parametrize("base", ["normal", "student-t", "laplace", "logistic"])
+def test_every_posterior_and_base_learns(posterior, base, waves):
+    X, y, latent = waves
+    model = quick(posterior=posterior, base=base, gamma=0.5).fit(X, y)
+    assert rmse(latent, model.predict(X)) < 0.3 * latent.std()
+
+
+class UsersBase(Shifted):
+    def score(self, z):
+        step = 1e-6
+        return np.stack(
+            [
+                (self.log_density(z + step * e) - self.log_density(z - step * e)) / (2 * step)
+                for e in np.eye(z.shape[-1])
+            ],
+            axis=-1,
+        )
+
+
+@pytest.mark.parametrize("posterior", ["full", "triangular"])
+def test_a_users_base_learns(posterior, waves):
+    X, y, latent = waves
+    model = quick(posterior=posterior, base=UsersBase()).fit(X, y)
+    assert rmse(latent, model.predict(X)) < 0.3 * latent.std()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"minibatch": "blocks", "n_blocks": 5, "blocks_per_step": 2, "draws_per_step": 3},
+        {"minibatch": "blocks", "n_blocks": 5, "partition_metric": "standardized", "partition": "tree"},
+        {"optimizer": "robbins-monro", "max_iter": 2000},
+        {"normalize": False},
+        {"learn_hyperparameters": False, "noise_variance": 0.01, "signal_variance": 1.0, "lengthscale": 1.0},
+        {"n_blocks": 20, "partition": "kmeans"},
+        {"batch_size": 50},
+    ],
+    ids=str,
+)
+def test_every_part_of_the_framework_learns(settings, waves):
+    X, y, latent = waves
+    model = quick(**settings).fit(X, y)
+    assert rmse(latent, model.predict(X)) < 0.4 * latent.std()
+    assert model.bound_trace_[-100:].mean() > model.bound_trace_[:20].mean()
+
+
+def test_fixed_hyperparameters_stay(waves):
+    X, y, _ = waves
+    model = quick(
+        learn_hyperparameters=False, lengthscale=[0.7, 1.3], signal_variance=2.0, noise_variance=0.04, max_iter=20
+    ).fit(X, y)
+    np.testing.assert_allclose(model.lengthscale_, [0.7, 1.3], rtol=1e-5)
+    assert (model.signal_variance_, model.noise_variance_) == pytest.approx((2.0, 0.04), rel=1e-5)
+
+
+def test_gamma_one_is_the_posterior_mean_function(waves):
+    """Predictions at gamma = 1 follow from the published posterior alone."""
+    X, y, _ = waves
+    model = quick(max_iter=300, n_draws=200).fit(X, y)
+    draws = model.posterior_.sample(4000, np.random.default_rng(3))
+    frequencies, weights = model.posterior_.split(draws)
+    phase = 2 * np.pi * np.einsum("nd,rmd->rnm", X[:7] - X.mean(axis=0), frequencies)
+    latent = np.einsum("rnm,rm->rn", np.concatenate([np.cos(phase), np.sin(phase)], axis=2), weights) + y.mean()
+    mean, std = model.predict(X[:7], return_std=True, gamma=1.0, latent=True)
+    np.testing.assert_allclose(mean, latent.mean(axis=0), atol=6 * latent.std(axis=0).max() / np.sqrt(200))
+    np.testing.assert_allclose(std, latent.std(axis=0), rtol=0.35)
+
+
+def test_std_is_an_observations_and_latent_leaves_the_noise_out(waves):
+    X, y, _ = waves
+    model = quick(max_iter=200).fit(X, y)
+    _, noisy = model.predict(X, return_std=True)
+    _, latent = model.predict(X, return_std=True, latent=True)
+    np.testing.assert_allclose(noisy**2 - latent**2, model.noise_variance_, rtol=1e-6)
+
+
+def test_units_change_nothing(waves):
+    """Inputs and target in other units: the same predictions, in those units."""
+    X, y, _ = waves
+    mean, std = quick().fit(X, y).predict(X[:50], return_std=True)
+    scale, offset = np.array([1e-9, 1e7]), np.array([3.0, -4e9])
+    other = quick().fit(X * scale + offset, 1e5 * y - 1e6)
+    other_mean, other_std = other.predict(X[:50] * scale + offset, return_std=True)
+    np.testing.assert_allclose((other_mean + 1e6) / 1e5, mean, atol=5e-3)
+    np.testing.assert_allclose(other_std / 1e5, std, rtol=5e-2)
+
+
+class TestSameSeedSameAnswer:
+    @pytest.mark.parametrize("objective", ["global", "local"])
+    def test_on_one_thread_or_many(self, objective, waves):
+        X, y, _ = waves
+        settings = {"max_iter": 100, "n_blocks": 12, "objective": objective}
+        one = quick(n_jobs=1, **settings).fit(X, y).predict(X, return_std=True)
+        for n_jobs in (1, 2, None):
+            again = quick(n_jobs=n_jobs, **settings).fit(X, y).predict(X, return_std=True)
+            np.testing.assert_array_equal(one, again)
+
+    def test_another_seed_another_answer(self, waves):
+        X, y, _ = waves
+        other = quick(max_iter=50, random_state=1).fit(X, y).predict(X)
+        assert not np.allclose(quick(max_iter=50).fit(X, y).predict(X), other)
+
+    def test_rows_alone_or_together(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=50, n_blocks=10).fit(X, y)
+        together = model.predict(X[:100])
+        np.testing.assert_array_equal(together, [model.predict(X[i : i + 1])[0] for i in range(100)])
+
+
+class TestStopping:
+    def test_early_on_a_plateau(self, rng):
+        X = rng.normal(size=(300, 1))
+        model = quick(max_iter=20_000, tol=1e-2).fit(X, rng.normal(size=300))
+        assert model.n_iter_ < 10_000
+        assert len(model.bound_trace_) == model.n_iter_
+
+    def test_never_early_without_a_tolerance(self, rng):
+        X = rng.normal(size=(50, 1))
+        assert quick(max_iter=900, tol=None).fit(X, X[:, 0]).n_iter_ == 900
+
+    def test_ctrl_c_leaves_the_model_of_the_last_step(self, waves):
+        X, y, _ = waves
+
+        def interrupt(n_iter, snapshot):
+            if n_iter == 40:
+                raise KeyboardInterrupt
+
+        with pytest.warns(ConvergenceWarning, match="interrupted after 40 of at most 800 steps"):
+            model = quick().fit(X, y, monitor=interrupt)
+        assert model.n_iter_ == 40
+        stopped = quick().fit(X, y, monitor=lambda n_iter, snapshot: n_iter == 40)
+        np.testing.assert_array_equal(model.predict(X), stopped.predict(X))
+
+    def test_a_real_sigint_does(self, waves):
+        X, y, _ = waves
+
+        def press():
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=press)
+        thread.start()
+        with pytest.warns(ConvergenceWarning, match="interrupted after"):
+            model = quick(max_iter=1_000_000, tol=None).fit(X, y)
+        thread.join()
+        assert np.isfinite(model.predict(X)).all()
+
+
+def test_predictions_at_any_iteration(waves):
+    """The anytime property: error falls along the way, and a snapshot is a model of its own."""
+    X, y, latent = waves
+    errors, models = {}, []
+
+    def watch(n_iter, snapshot):
+        if n_iter in (1, 100, 600):
+            models.append(snapshot())
+            errors[n_iter] = rmse(latent, models[-1].predict(X))
+
+    final = quick().fit(X, y, monitor=watch)
+    assert errors[1] > errors[100] > errors[600]
+    assert [model.n_iter_ for model in models] == [1, 100, 600]
+    assert final.n_iter_ == 800
+
+
+class TestWarmStart:
+    def test_goes_on_from_the_last_solution(self, waves):
+        X, y, latent = waves
+        model = quick(max_iter=300, warm_start=True, tol=None).fit(X, y)
+        first = model.bound_trace_[:10].mean()
+        model.fit(X, y)
+        assert model.n_iter_ == 300
+        assert model.bound_trace_[:10].mean() > first
+        assert rmse(latent, model.predict(X)) < 0.1
+
+    def test_refuses_another_shape(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=10, warm_start=True).fit(X, y)
+        with pytest.raises(ValueError, match="warm_start=True goes on from"):
+            model.set_params(n_frequencies=3).fit(X, y)
+
+
+class TestPartialFit:
+    def test_new_rows_are_learned(self, waves):
+        X, y, latent = waves
+        left = X[:, 0] < 0
+        model = quick(max_iter=800).partial_fit(X[left], y[left])
+        before = rmse(latent[~left], model.predict(X[~left]))
+        for part in np.array_split(np.flatnonzero(~left), 4):
+            model.partial_fit(X[part], y[part])
+        assert rmse(latent[~left], model.predict(X[~left])) < 0.3 * before
+        assert rmse(latent[left], model.predict(X[left])) < 0.15
+
+    def test_rows_join_their_blocks_exactly(self, waves):
+        """With frequencies held still, two calls know as much as the rows of both."""
+        X, y, _ = waves
+        still = {"learning_rate": 1e-12, "learn_hyperparameters": False, "max_iter": 1, "n_blocks": 1}
+        still |= {"normalize": False}
+        both = quick(**still).fit(X[:1000], y[:1000]).partial_fit(X[1000:], y[1000:])
+        assert both._rows.total == 1500
+        shuffled = np.random.default_rng(0).permutation(500)
+        other = quick(**still).fit(X[:1000], y[:1000]).partial_fit(X[1000:][shuffled], y[1000:][shuffled])
+        np.testing.assert_allclose(both.predict(X), other.predict(X), atol=1e-4)
+        assert rmse(y[1000:], both.predict(X[1000:])) < rmse(
+            y[1000:], quick(**still).fit(X[:1000], y[:1000]).predict(X[1000:])
+        )
+
+
+class TestBlocks:
+    def test_given_blocks_are_used(self, waves):
+        X, y, latent = waves
+        labels = np.where(X[:, 0] < 0, "west", "east")
+        model = quick(max_iter=300).fit(X, y, blocks=labels)
+        np.testing.assert_array_equal(model.block_labels_, ["east", "west"])
+        assert model.partition_.n_blocks == 2
+        assert rmse(latent, model.predict(X, blocks=labels)) < 0.3
+        assert not np.allclose(model.predict(X, blocks=labels), model.predict(X, blocks=labels[::-1]))
+
+    def test_errors(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=5)
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            model.fit(X, y, blocks=[1, 2])
+        with pytest.raises(ValueError, match="n_blocks=2000 must be at most the number of rows, found 1500"):
+            quick(n_blocks=2000).fit(X, y)
+        with pytest.raises(ValueError, match="only where they were given to fit"):
+            model.fit(X, y).predict(X, blocks=np.zeros(1500))
+        model.fit(X, y, blocks=np.arange(1500) % 3)
+        with pytest.raises(ValueError, match="label np.int64\\(7\\), which was not among the blocks in fit"):
+            model.predict(X[:1], blocks=[7])
+
+    def test_weightless_rows_leave_with_their_labels(self, waves):
+        X, y, _ = waves
+        labels, weight = np.arange(1500) % 3, (np.arange(1500) % 3 != 2).astype(float)
+        assert quick(max_iter=5).fit(X, y, weight, blocks=labels).partition_.n_blocks == 2
+
+
+def test_gamma_of_the_local_objective_is_zero(waves):
+    X, y, _ = waves
+    with pytest.raises(ValueError, match="gamma must be 0, got 0.5"):
+        quick(objective="local", gamma=0.5).fit(X, y)
+    with pytest.raises(ValueError, match="gamma must be 0, got 1"):
+        quick(objective="local", max_iter=5).fit(X, y).predict(X, gamma=1)
+    with pytest.raises(ValueError, match=r"gamma must lie in \[-1, 1\], got 2"):
+        quick(max_iter=5).fit(X, y).predict(X, gamma=2)
+
+
+class TestSampleWeight:
+    def test_rows_of_weight_zero_are_not_there(self, waves):
+        X, y, _ = waves
+        y = np.where(np.arange(1500) < 700, 1e6, y)
+        weight = (np.arange(1500) >= 700).astype(float)
+        weighted = quick(max_iter=50).fit(X, y, sample_weight=weight)
+        without = quick(max_iter=50).fit(X[700:], y[700:])
+        np.testing.assert_allclose(weighted.predict(X), without.predict(X), atol=1e-5)
+
+    def test_heavy_rows_count_more(self, rng):
+        X = np.zeros((400, 1)) + 0.01 * rng.normal(size=(400, 1))
+        y = np.where(np.arange(400) < 200, 0.0, 1.0) + 0.05 * rng.normal(size=400)
+        weight = np.where(np.arange(400) < 200, 1.0, 9.0)
+        assert quick().fit(X, y, weight).predict([[0.0]])[0] == pytest.approx(0.9, abs=0.08)
+
+    def test_all_zero_is_an_error(self, waves):
+        X, y, _ = waves
+        with pytest.raises(ValueError, match="(?i)sample.weight"):
+            quick().fit(X, y, np.zeros(1500))
+
+
+class TestOrdinaryDays:
+    """Awkward tables that users have; warnings are errors here."""
+
+    @pytest.mark.parametrize("objective", ["global", "local"])
+    @pytest.mark.parametrize("posterior", ["triangular", "full"])
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda rng: (np.ones((1, 1)), np.ones(1)),
+            lambda rng: (rng.normal(size=(2, 5)), np.array([1.0, 2.0])),
+            lambda rng: (np.ones((300, 3)), rng.normal(size=300)),
+            lambda rng: (np.c_[rng.normal(size=300), np.full(300, 7.0)], np.full(300, -3.0)),
+            lambda rng: (np.repeat(rng.normal(size=(3, 2)), 100, axis=0), np.repeat([0.0, 1.0, 2.0], 100)),
+            lambda rng: (1e12 + rng.normal(size=(300, 2)), 1e15 + rng.normal(size=300)),
+            lambda rng: (1e-200 * rng.normal(size=(300, 2)), 1e-100 * rng.normal(size=300)),
+            lambda rng: (rng.integers(0, 2, size=(300, 4)), rng.integers(0, 2, size=300)),
+            lambda rng: (rng.normal(size=(300, 2)).astype(np.float32), rng.normal(size=300).astype(np.float16)),
+            lambda rng: (rng.standard_cauchy(size=(300, 2)), rng.standard_cauchy(size=300)),
+            lambda rng: (rng.normal(size=(30, 80)), rng.normal(size=30)),
+            lambda rng: (np.linspace(0, 1, 400)[:, None], np.sin(20 * np.linspace(0, 1, 400))),
+        ],
+        ids=[
+            "one row",
+            "two rows",
+            "constant inputs",
+            "constant column and target",
+            "duplicates without noise",
+            "huge offsets",
+            "tiny scales",
+            "integers",
+            "half precision",
+            "wild tails",
+            "more inputs than rows",
+            "no noise",
+        ],
+    )
+    def test_give_finite_predictions(self, make, objective, posterior, rng):
+        X, y = make(rng)
+        model = quick(objective=objective, posterior=posterior, max_iter=60, n_frequencies=3).fit(X, y)
+        mean, std = model.predict(X, return_std=True)
+        assert np.isfinite(mean).all()
+        assert np.isfinite(std).all()
+        assert (std > 0).all()
+        spread = max(np.ptp(np.asarray(y, float)), 1e-300)
+        assert np.abs(mean - np.mean(y, dtype=float)).max() <= 10 * spread + 1e-6 * abs(np.mean(y, dtype=float))
+
+    def test_far_from_the_data_the_prior_returns(self, waves):
+        X, y, _ = waves
+        model = quick(objective="local", n_frequencies=60, n_draws=20, max_iter=1500).fit(X, y)
+        _, near = model.predict(X, return_std=True, latent=True)
+        _, far = model.predict(X + 1000.0, return_std=True, latent=True)
+        assert np.median(far) > 3 * np.median(near)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])
+    def test_a_column_that_is_not_finite_is_named(self, bad, word, waves):
+        import pandas as pd
+
+        X, y, _ = waves
+        X = X.copy()
+        X[3, 1] = bad
+        with pytest.raises(ValueError, match=rf"Input X contains {word} in column 1: 1 of 1500 rows"):
+            quick().fit(X, y)
+        with pytest.raises(ValueError, match=rf"Input X contains {word} in column 'speed'"):
+            quick().fit(pd.DataFrame(X, columns=["time", "speed"]), y)
+        X[3, 1] = 0.0
+        model = quick(max_iter=5).fit(X, y)
+        X[4, 0] = bad
+        with pytest.raises(ValueError, match=rf"Input X contains {word} in column 0"):
+            model.predict(X)
+        y = np.where(np.arange(1500) == 5, bad, y)
+        with pytest.raises(ValueError, match=rf"Input y contains {word}"):
+            quick().fit(waves[0], y)
+
+    def test_a_failed_fit_leaves_the_old_model(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=5).fit(X, y)
+        before = model.predict(X)
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(X, np.full(1500, np.nan))
+        with pytest.raises(ValueError, match="NaN"):
+            model.partial_fit(X, np.full(1500, np.nan))
+        np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_verbose_prints_about_ten_lines(waves, capsys):
+    X, y, _ = waves
+    quick(max_iter=100, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("step 10/100  bound per row ")
+
+
+def test_memory_of_prediction_does_not_grow_with_the_rows(waves):
+    """Beyond rows in and predictions out: traced peaks at 200,000 and 600,000 rows are alike."""
+    import tracemalloc
+
+    X, y, _ = waves
+    model = quick(max_iter=5).fit(X, y)
+    peaks = []
+    for n in (200_000, 600_000):
+        rows = np.resize(X, (n, 2))
+        tracemalloc.start()
+        model.predict(rows, return_std=True)
+        peaks.append(tracemalloc.get_traced_memory()[1] - 6 * 8 * n)
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 20e6
