@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ssgp.blocking import Blocking, choose_n_blocks
-from ssgp.partition import even_kmeans, grow_tree, nearest_labelled
+from ssgp.partition import NearestRow, even_kmeans, grow_tree
 from ssgp.rows import Rows, even_bounds
 
 BUILDERS = [grow_tree, even_kmeans]
@@ -66,13 +66,14 @@ def test_identical_rows_are_shared_out_all_the_same(builder):
     assert partition.assign(X[:1])[0] in range(4)
 
 
-def test_given_labels_are_kept_and_new_rows_go_to_the_nearest_mean(rng):
-    centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
-    labels = rng.integers(0, 3, size=300)
-    X = (centres[labels] + rng.normal(size=(300, 2))).astype(np.float32)
-    partition = nearest_labelled(X, labels, 3, np.ones(2))
-    np.testing.assert_allclose(partition.centres[:, :2], [X[labels == k].mean(axis=0) for k in range(3)], rtol=1e-5)
-    np.testing.assert_array_equal(partition.assign(centres.astype(np.float32)), [0, 1, 2])
+def test_given_blocks_may_have_any_shape(rng):
+    """A ring around a disc: the same centre, and still new rows find their block."""
+    angle, radius = rng.uniform(0, 2 * np.pi, size=2000), np.repeat([0.5, 2.0], 1000) * rng.uniform(0.8, 1.2, size=2000)
+    X = (radius * np.array([np.cos(angle), np.sin(angle)])).T.astype(np.float32)
+    labels = np.repeat([0, 1], 1000)
+    partition = NearestRow.fit(X[::2], labels[::2], np.ones(2, np.float32))
+    assert partition.n_blocks == 2
+    np.testing.assert_array_equal(partition.assign(X[1::2]), labels[1::2])
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("tree", "BisectingTree"), ("kmeans", "NearestCentre")])

@@ -268,15 +268,13 @@ def test_robbins_monro_climbs_the_bound(rng):
 
 
 class TestPlateau:
-    def test_a_flat_noisy_sequence_ends(self):
-        noise = np.random.default_rng(0).normal(size=5000)
-        plateau = Plateau(1e-3)
-        assert any(plateau.update(v) for v in noise)
+    def test_a_flat_sequence_ends_after_the_patience(self):
+        plateau = Plateau(0.1, patience=3)
+        assert [plateau.update(v) for v in (1.0, 2.0, 2.05, 1.9, 2.09)] == [False, False, False, False, True]
 
-    def test_a_rising_noisy_sequence_does_not(self):
-        noise = np.random.default_rng(0).normal(size=3000)
-        plateau = Plateau(1e-3)
-        assert not any(plateau.update(v) for v in noise + 0.002 * np.arange(3000))
+    def test_a_rising_sequence_does_not(self):
+        plateau = Plateau(0.1)
+        assert not any(plateau.update(v) for v in np.arange(0, 50, 0.2))
 
     def test_training_winds_down_after_it(self, rng):
         rows = table(rng, n=60)

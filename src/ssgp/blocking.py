@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp.partition import Partition, even_kmeans, grow_tree, nearest_labelled
+from ssgp.partition import NearestRow, Partition, even_kmeans, grow_tree
 from ssgp.rows import Rows
 
 __all__ = ["Blocking", "choose_n_blocks"]
@@ -47,7 +47,7 @@ class Blocking:
         """Return the partition and the rows sorted by its blocks."""
         metric = metric.astype(np.float32)
         if self.labels is not None:
-            partition, labels = nearest_labelled(rows.X, self.labels, self.n_blocks, metric), self.labels
+            partition, labels = NearestRow.fit(rows.X, self.labels, metric), self.labels
         else:
             few = len(rows.y) <= KMEANS_ROWS
             build = even_kmeans if self.kind == "kmeans" or (self.kind == "auto" and few) else grow_tree

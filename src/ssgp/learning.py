@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,8 @@ class Learner:
         What drives the gradient of the global objective.
     partition_metric : {"learned", "standardized"}
         What distances between rows are measured in.
+    batch_size : int
+        Rows that a step should see, where `blocks_per_step` is "auto".
     blocks_per_step, draws_per_step : int
         a and b of appendix G.
     schedule : Schedule
@@ -53,7 +56,8 @@ class Learner:
     make_optimizer: Callable[[], Optimizer]
     minibatch: str
     partition_metric: str
-    blocks_per_step: int
+    batch_size: int
+    blocks_per_step: int | Literal["auto"]
     draws_per_step: int
     schedule: Schedule
 
@@ -70,7 +74,10 @@ class Learner:
     def trainer(self, parameters: Parameters, rows: Rows, rng: np.random.Generator) -> Trainer:
         """Trainer that moves `parameters` on the blocks of `rows`."""
         estimator = BoundEstimator(self.objective, self.base, self.learn_hyperparameters)
-        return Trainer(estimator, parameters, rows, self.make_optimizer, rng, self.blocks_per_step, self.draws_per_step)
+        n_blocks = self.blocks_per_step
+        if n_blocks == "auto":
+            n_blocks = max(1, round(self.batch_size * rows.n_blocks / len(rows.y)))
+        return Trainer(estimator, parameters, rows, self.make_optimizer, rng, n_blocks, self.draws_per_step)
 
     def ascend(
         self,

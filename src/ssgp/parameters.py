@@ -11,6 +11,7 @@ however narrow the posterior has become.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Literal
 
@@ -42,22 +43,27 @@ class Layout:
     n_weights: int
     kind: PosteriorKind
 
-    @property
+    @cached_property
     def n_theta(self) -> int:
         """Number of entries of alpha that are frequencies."""
         return self.n_frequencies * self.n_inputs
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """Length of alpha."""
         return self.n_theta + self.n_weights
+
+    @cached_property
+    def without_mixing(self) -> "Layout":
+        """The same posterior less its mixing matrix: a layout for gradients of the vectors."""
+        return Layout(self.n_frequencies, self.n_inputs, self.n_weights, "diagonal")
 
     @property
     def mixing_size(self) -> int:
         """Side of the mixing matrix (0 where there is none)."""
         return 0 if self.kind == "diagonal" else self.dimension
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Lengths of the parts of the flat vector, in the order of `Parameters`' fields."""
         return (self.dimension, self.dimension, self.n_inputs, 1, 1, self.mixing_size**2)

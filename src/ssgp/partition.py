@@ -9,11 +9,12 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 
-__all__ = ["BisectingTree", "NearestCentre", "Partition", "even_kmeans", "grow_tree", "nearest_labelled"]
+__all__ = ["BisectingTree", "NearestCentre", "NearestRow", "Partition", "even_kmeans", "grow_tree"]
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
@@ -63,6 +64,39 @@ class NearestCentre:
     def lift(self, X: Array) -> Array:
         """Rows in the coordinates of the centres."""
         return np.column_stack([X * self.metric, np.zeros(len(X), X.dtype)])
+
+
+@dataclass(frozen=True)
+class NearestRow:
+    """A row belongs to the block of the nearest training row: blocks may have any shape.
+
+    Attributes
+    ----------
+    tree : cKDTree
+        The training rows, in the metric.
+    labels : int array of shape (n,)
+        Their blocks, 0..p-1.
+    metric : array of shape (d,)
+        Factor of each input.
+    """
+
+    tree: cKDTree
+    labels: Labels
+    metric: Array
+
+    @classmethod
+    def fit(cls, X: Array, labels: Labels, metric: Array) -> "NearestRow":
+        """Remember the rows of standardised inputs (n, d) and their blocks."""
+        return cls(cKDTree(X * metric), labels, metric)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return int(self.labels.max()) + 1
+
+    def assign(self, X: Array) -> Labels:
+        """Block of each row."""
+        return self.labels[self.tree.query(X * self.metric)[1]]
 
 
 @dataclass(frozen=True)
@@ -208,10 +242,3 @@ def _assign_evenly(X: Array, centres: Array) -> Labels:
         room -= np.bincount(block[accepted], minlength=n_blocks)
         waiting = np.delete(waiting, accepted)
     return labels
-
-
-def nearest_labelled(X: Array, labels: Labels, n_blocks: int, metric: Array) -> NearestCentre:
-    """Partition whose blocks are given by labels 0..p-1, none empty, and by their means for new rows."""
-    sums = np.stack([np.bincount(labels, column, minlength=n_blocks) for column in X.T.astype(float)], axis=1)
-    means = sums / np.bincount(labels, minlength=n_blocks)[:, None]
-    return NearestCentre(_with_price(means * metric, np.zeros(n_blocks)), metric)

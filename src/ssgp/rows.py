@@ -6,6 +6,7 @@ Either way a block costs one sequential read, whatever the size of the table.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +98,7 @@ class Rows:
         """Number of blocks."""
         return len(self.bounds) - 1
 
-    @property
+    @cached_property
     def total(self) -> float:
         """How many rows the table counts for."""
         return Block(self.X, self.y, self.weight).total

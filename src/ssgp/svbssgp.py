@@ -74,8 +74,11 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         (the paper's; a larger variance). The local objective always takes blocks.
     batch_size : int, default=1000
         Rows in a random block, for ``minibatch="rows"``.
-    blocks_per_step, draws_per_step : int, default=1
-        a and b, the numbers of blocks and of z in one stochastic gradient.
+    blocks_per_step : int or "auto", default="auto"
+        a, the number of blocks in one stochastic gradient; ``"auto"`` takes enough of them for
+        about `batch_size` rows.
+    draws_per_step : int, default=1
+        b, the number of z in one stochastic gradient.
     optimizer : {"adam", "robbins-monro"}, default="adam"
         Robbins-Monro is plain gradient ascent with steps ``learning_rate (1 + t/100)^-decay``,
         for which convergence is guaranteed.
@@ -85,9 +88,9 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         Exponent of the Robbins-Monro schedule.
     max_iter : int, default=3000
         Upper limit of the steps.
-    tol : float or None, default=1e-4
-        Training winds down when the smoothed bound, in nats a row, has stopped rising by so much
-        from one third of the steps to the next. None never stops early.
+    tol : float or None, default=1e-3
+        Training winds down when the bound on ten fixed blocks, in nats a row, has not risen by so
+        much for 1,000 steps. None never stops early.
     learn_hyperparameters : bool, default=True
         Whether lengthscales, signal and noise variance follow the bound, or stay where they start.
     lengthscale : float, array-like of shape (d,) or "auto", default="auto"
@@ -154,7 +157,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         "partition_metric": [StrOptions({"learned", "standardized"})],
         "minibatch": [StrOptions({"rows", "blocks"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "blocks_per_step": [Interval(Integral, 1, None, closed="left")],
+        "blocks_per_step": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "draws_per_step": [Interval(Integral, 1, None, closed="left")],
         "optimizer": [StrOptions({"adam", "robbins-monro"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -186,13 +189,13 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         partition_metric: Literal["learned", "standardized"] = "learned",
         minibatch: Literal["rows", "blocks"] = "rows",
         batch_size: int = 1000,
-        blocks_per_step: int = 1,
+        blocks_per_step: int | Literal["auto"] = "auto",
         draws_per_step: int = 1,
         optimizer: Literal["adam", "robbins-monro"] = "adam",
         learning_rate: float | Literal["auto"] = "auto",
         decay: float = 0.6,
         max_iter: int = 3000,
-        tol: float | None = 1e-4,
+        tol: float | None = 1e-3,
         learn_hyperparameters: bool = True,
         lengthscale: float | ArrayLike | Literal["auto"] = "auto",
         signal_variance: float | Literal["auto"] = "auto",
@@ -312,7 +315,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             shuffle = self._step_rng.permutation(len(rows.y))
             driving = rows.reorder(shuffle, even_bounds(len(shuffle), self.batch_size))
         trainer = learner.trainer(parameters, driving, self._step_rng)
-        n_steps = -(-len(y) // (self.batch_size * self.blocks_per_step))
+        n_steps = -(-len(y) // self.batch_size)
         with one_blas_thread():
             for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
                 pass
@@ -343,7 +346,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             Another test conditional than the estimator's `gamma`.
         blocks : array-like of shape (n,), optional
             Labels of the rows' blocks, for a model fitted with `blocks`. By default a
-            row goes to the nearest block.
+            row goes to the nearest block (there, to the block of the nearest training row).
 
         Returns
         -------
@@ -410,6 +413,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             make_optimizer=partial(Adam, rate) if adam else partial(RobbinsMonro, rate, self.decay),
             minibatch=self.minibatch,
             partition_metric=self.partition_metric,
+            batch_size=self.batch_size,
             blocks_per_step=self.blocks_per_step,
             draws_per_step=self.draws_per_step,
             schedule=Schedule(self.max_iter, self.tol),

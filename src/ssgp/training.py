@@ -1,7 +1,8 @@
 """Stochastic maximisation of the bound (appendix G): sample blocks, sample z, take a step."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from ssgp.rows import Rows
 __all__ = ["BoundEstimator", "Estimate", "Plateau", "Schedule", "Trainer"]
 
 Array = NDArray[np.floating]
+
+N_PROBE_BLOCKS = 10
 
 # The noise's floor keeps Phi^T Phi + ridge I well above the rounding of float32 features.
 NOISE_RANGE = (1e-6, 1e6)
@@ -80,11 +83,11 @@ class BoundEstimator:
         self, parameters: Parameters, summary: MixingSummary, rows: Rows, blocks: Sequence[int], z: Array
     ) -> Estimate:
         """Estimate from the given blocks and base variates (appendix G)."""
-        n, z = rows.total, z.astype(parameters.flat.dtype, copy=False)
+        n = rows.total
         hyperparameters = parameters.hyperparameters
         spread = deviations(parameters, z)
         alpha = parameters.shift + spread
-        gradient = Parameters.zeros(replace(parameters.layout, kind="diagonal"), parameters.flat.dtype)
+        gradient = Parameters.zeros(parameters.layout.without_mixing, parameters.flat.dtype)
         by_alpha, by_scale = np.empty_like(alpha), None
         value, share = 0.0, rows.n_blocks / (len(blocks) * len(z) * n)
         for j, draw in enumerate(self._draws(parameters, hyperparameters, alpha)):
@@ -160,32 +163,25 @@ def _hyper_range(parameters: Parameters) -> tuple[Array, Array]:
 
 
 class Plateau:
-    """Tells when a noisy, rising sequence has stopped rising.
-
-    The mean of the last third of the sequence is compared with that of the middle third:
-    the windows grow with the sequence, so noise delays the answer but does not fake it.
+    """Tells when a rising sequence has stopped rising.
 
     Parameters
     ----------
     tol : float
-        Rise from one third to the next that counts.
-    every : int
-        How often to look.
+        Rise above the best value so far that counts.
+    patience : int
+        Values in a row without such a rise before the answer is yes.
     """
 
-    def __init__(self, tol: float, every: int = 100) -> None:
-        self.tol, self.every = tol, every
-        self._values: list[float] = []
+    def __init__(self, tol: float, patience: int = 10) -> None:
+        self.tol, self.patience = tol, patience
+        self._best, self._waited = -np.inf, 0
 
     def update(self, value: float) -> bool:
         """Take the next value; True once the sequence is flat."""
-        self._values.append(value)
-        n = len(self._values)
-        if n % self.every or n < 3 * self.every:
-            return False
-        middle, last = self._values[n // 3 : 2 * n // 3], self._values[2 * n // 3 :]
-        error = np.sqrt(np.var(middle) / len(middle) + np.var(last) / len(last))
-        return bool(np.mean(last) - np.mean(middle) + error < self.tol)
+        self._waited = 0 if value > self._best + self.tol else self._waited + 1
+        self._best = max(self._best, value)
+        return self._waited >= self.patience
 
 
 @dataclass(frozen=True)
@@ -197,14 +193,17 @@ class Schedule:
     max_iter : int
         Upper limit of the steps.
     tol : float or None
-        Rise of the smoothed bound per row that counts as improvement; None for never stopping early.
+        Rise of the bound per row that counts as improvement; None for never stopping early.
     wind_down : float
         Share of the steps over which the step size falls to zero.
+    probe_every : int
+        How often to look at the bound.
     """
 
     max_iter: int
     tol: float | None
     wind_down: float = 0.4
+    probe_every: int = 100
 
 
 class Trainer:
@@ -246,14 +245,15 @@ class Trainer:
         self.n_skipped = 0
         self._for_vectors, self._for_mixing = make_optimizer(), make_optimizer()
         self._pending: list[MixingFactors] = []
+        self._samples = self._sample()
         self._summary = summarize_mixing(parameters)
         self._hyper_range = _hyper_range(parameters)
+        self._probe_blocks = rng.permutation(rows.n_blocks)[:N_PROBE_BLOCKS].tolist()
+        self._probe_z = estimator.draw(parameters.layout, 1, rng).astype(parameters.flat.dtype)
 
     def step(self, shrink: float = 1.0) -> float:
         """One stochastic step; returns the estimate of L / n before it."""
-        blocks = self.rng.integers(0, self.rows.n_blocks, self.blocks_per_step).tolist()
-        z = self.estimator.draw(self.parameters.layout, self.draws_per_step, self.rng)
-        estimate = self._estimate(blocks, z)
+        estimate = self._estimate(*next(self._samples))
         if estimate is None:
             self.n_skipped += 1
             self.bounds.append(self.bounds[-1] if self.bounds else -np.inf)
@@ -269,13 +269,27 @@ class Trainer:
         plateau, end = None if schedule.tol is None else Plateau(schedule.tol), schedule.max_iter
         winding = max(1, int(schedule.wind_down * end))
         for t in range(schedule.max_iter):
-            bound = self.step(min(1.0, (end - t) / winding))
+            self.step(min(1.0, (end - t) / winding))
             yield t + 1
             if t + 1 >= end:
                 return
-            if plateau is not None and t < end - winding and plateau.update(bound):
+            looks = plateau is not None and (t + 1) % schedule.probe_every == 0 and t < end - winding
+            if looks and plateau.update(self.probe()):
                 winding = max(50, int(schedule.wind_down * t))
                 end = min(end, t + 1 + winding)
+
+    def probe(self) -> float:
+        """L / n on blocks and base variates that stay the same, so that two looks can be compared."""
+        estimate = self._estimate(self._probe_blocks, self._probe_z)
+        return -np.inf if estimate is None else estimate.bound
+
+    def _sample(self, ahead: int = 32) -> Iterator[tuple[list[int], Array]]:
+        """Sets I and Z of appendix G for step after step, drawn some steps ahead: fewer, larger calls."""
+        layout, dtype = self.parameters.layout, self.parameters.flat.dtype
+        while True:
+            blocks = self.rng.integers(0, self.rows.n_blocks, (ahead, self.blocks_per_step)).tolist()
+            z = self.estimator.draw(layout, ahead * self.draws_per_step, self.rng).astype(dtype)
+            yield from zip(blocks, np.split(z, ahead), strict=True)
 
     def _mix(self, factors: MixingFactors, shrink: float) -> None:
         if self.parameters.layout.kind == "diagonal":
@@ -296,4 +310,4 @@ class Trainer:
         except np.linalg.LinAlgError:
             return None
         vectors = estimate.gradient.vectors
-        return estimate if np.isfinite(estimate.bound) and np.isfinite(vectors @ vectors) else None
+        return estimate if isfinite(estimate.bound) and isfinite(vectors @ vectors) else None
