@@ -1,0 +1,48 @@
+# Everything runs in .venv, which is made here; nothing else on the machine is touched.
+PYTHON ?= python3
+BIN := .venv/bin
+# Works where Debian's python3-venv is missing: the system's pip installs into the environment.
+PIP := $(PYTHON) -m pip --disable-pip-version-check --python $(BIN)/python install --quiet
+
+.PHONY: help demo test lint benchmarks clean
+
+help:  ## list these commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+demo: .venv/demo  ## predict the delays of 274,000 real flights; a table and a figure in under two minutes
+	$(BIN)/python examples/flights.py
+
+test: .venv/test  ## run the tests
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/lint  ## check format, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+benchmarks: .venv/demo  ## the measured claims; DATA=folder adds AIMPEAK and AIRLINE
+	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/flights.py
+ifdef DATA
+	$(BIN)/python benchmarks/aimpeak.py --data $(DATA)
+	$(BIN)/python benchmarks/airline.py --data $(DATA)
+endif
+
+clean:  ## remove what was made here
+	rm -rf .venv figures results
+
+.venv/python:
+	$(PYTHON) -m venv --without-pip .venv
+	touch $@
+
+.venv/demo: .venv/python pyproject.toml
+	$(PIP) --editable '.[demo]'
+	touch $@
+
+.venv/test: .venv/python pyproject.toml
+	$(PIP) --editable '.[test]'
+	touch $@
+
+.venv/lint: .venv/python pyproject.toml
+	$(PIP) --editable '.[dev]'
+	touch $@
