@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from common import Clock, columns, options, record, score
 
+from common import Clock, columns, options, record, score
 from ssgp import SVBSSGPRegressor
 
 INPUTS = ["t", "m1", "m2", "m3", "m4", "m5"]

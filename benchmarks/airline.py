@@ -1,8 +1,8 @@
 """AIRLINE 2M as the paper has it (2m = 40, 2,000 blocks, r = 5): time and peak memory of fit and prediction."""
 
 import numpy as np
-from common import Clock, columns, options, peak_memory, record, score
 
+from common import Clock, columns, options, peak_memory, record, score
 from ssgp import SVBSSGPRegressor
 
 INPUTS = ["Month", "DayofMonth", "DayOfWeek", "plane_age", "AirTime", "Distance", "ArrTime", "DepTime"]

@@ -1,9 +1,9 @@
 """The demo's flights at m = 20, 256 blocks and 5 draws: test conditionals from local to global, beside boosting."""
 
 import numpy as np
-from common import Clock, options, record, score
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from common import Clock, options, record, score
 from ssgp import SVBSSGPRegressor
 from ssgp.datasets import Split, load_flights
 

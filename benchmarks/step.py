@@ -1,8 +1,8 @@
 """Time of a training step (1,000 rows, m = 20, d = 8) on one core, for tables of 10^4 to 10^7 rows."""
 
 import numpy as np
-from common import options, quantiles_of, record
 
+from common import options, quantiles_of, record
 from ssgp.bases import Normal
 from ssgp.objectives import GlobalObjective
 from ssgp.optimizers import Adam

@@ -2,9 +2,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from helpers import central_difference
 from scipy.integrate import quad
 
+from helpers import central_difference
 from ssgp.bases import Base, Laplace, Logistic, Normal, StudentT, resolve_base
 
 ALL = [Normal(), StudentT(), StudentT(3.0), Laplace(), Logistic()]

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from helpers import dual_gp, naive_features
 
+from helpers import dual_gp, naive_features
 from ssgp.conditional import condition
 from ssgp.features import spectral_kernel
 from ssgp.objectives import Block

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from helpers import central_difference, naive_features, squared_exponential
 
+from helpers import central_difference, naive_features, squared_exponential
 from ssgp.features import features, frequency_gradient, spectral_kernel
 
 

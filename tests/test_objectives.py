@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from helpers import central_difference, naive_features
 from scipy.stats import multivariate_normal, norm
 
+from helpers import central_difference, naive_features
 from ssgp.objectives import Block, Draw, GlobalObjective, LocalObjective
 from ssgp.parameters import Hyperparameters
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from helpers import central_difference
 from scipy.stats import multivariate_normal
 
+from helpers import central_difference
 from ssgp.bases import Laplace, Logistic, Normal, StudentT
 from ssgp.parameters import Hyperparameters, Layout, Parameters
 from ssgp.posterior import add_divergence, deviations, finish, scale_matrix, summarize_mixing

@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from test_training import Shifted
 
 from ssgp import SVBSSGPRegressor
 from ssgp.metrics import coverage, mnlp, rmse
+from test_training import Shifted
 
 
 def quick(**settings):

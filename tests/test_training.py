@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from helpers import central_difference, naive_features
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
-from test_posterior import random_parameters
 
+from helpers import central_difference, naive_features
 from ssgp.bases import Laplace, Normal, StudentT
 from ssgp.objectives import GlobalObjective, LocalObjective
 from ssgp.optimizers import Adam, RobbinsMonro
@@ -16,6 +15,7 @@ from ssgp.parameters import Hyperparameters, Layout, Parameters
 from ssgp.posterior import mixing_gradient, summarize_mixing
 from ssgp.rows import Rows, even_bounds
 from ssgp.training import BoundEstimator, Plateau, Schedule, Trainer
+from test_posterior import random_parameters
 
 KINDS = ["full", "triangular", "block", "diagonal"]
 

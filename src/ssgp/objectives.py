@@ -124,7 +124,7 @@ class GlobalObjective:
 class LocalObjective:
     """log p(y_k | theta), the block's weights integrated out."""
 
-    def n_weights(self, n_frequencies: int) -> int:  # noqa: ARG002  the interface's signature
+    def n_weights(self, n_frequencies: int) -> int:
         """None: they are integrated out."""
         return 0
 

@@ -78,7 +78,7 @@ class RobbinsMonro:
         self.learning_rate, self.decay, self.delay = learning_rate, decay, delay
         self.n_steps = 0
 
-    def step(self, gradient: Array, shrink: float) -> Array:  # noqa: ARG002  the interface's signature
+    def step(self, gradient: Array, shrink: float) -> Array:
         """Return the step; no entry moves by more than one unit, whatever a wild block says."""
         gradient *= self.learning_rate * (1.0 + self.n_steps / self.delay) ** -self.decay
         self.n_steps += 1

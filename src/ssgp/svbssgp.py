@@ -1,5 +1,6 @@
 """The paper's regressor: stochastic variational Bayesian sparse spectrum GP regression."""
 
+import copy
 import warnings
 from functools import partial
 from numbers import Integral, Real
@@ -15,18 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp.bases import Base, resolve_base
 from ssgp.blocking import Blocking, choose_n_blocks
-from ssgp.conditional import condition
+from ssgp.conditional import Conditional
+from ssgp.fitted import Context, FittedAttributes, fitted_attributes, in_nats, initial_hyperparameters
 from ssgp.learning import Learner
 from ssgp.objectives import GlobalObjective, LocalObjective
 from ssgp.optimizers import Adam, RobbinsMonro
-from ssgp.parameters import Hyperparameters, Layout, Parameters, PosteriorKind
+from ssgp.parameters import Layout, Parameters, PosteriorKind
 from ssgp.partition import Partition
-from ssgp.posterior import finish
+from ssgp.posterior import AffinePosterior
 from ssgp.progress import CallbackSupportMixin, Monitor, StepHooks
 from ssgp.rows import Rows, Standardizer, even_bounds
 from ssgp.threads import one_blas_thread
 from ssgp.training import Schedule
-from ssgp.validation import check_blocks, check_inputs, check_memory, check_positive, check_rows
+from ssgp.validation import check_inputs, check_memory, check_rows
 
 __all__ = ["SVBSSGPRegressor"]
 
@@ -175,6 +177,20 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    n_features_in_: int
+    posterior_: AffinePosterior
+    lengthscale_: Array
+    signal_variance_: float
+    noise_variance_: float
+    n_iter_: int
+    bound_trace_: Array
+    partition_: Partition
+    block_labels_: NDArray[Any] | None
+    _context: Context
+    _parameters: Parameters
+    _rows: Rows
+    _conditional: Conditional
+
     def __init__(
         self,
         n_frequencies: int = 20,
@@ -271,15 +287,18 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True)
         self._check_gamma(self.gamma)
         learner = self._learner()
-        if not (self.warm_start and hasattr(self, "_parameters")):
-            self._standardizer = Standardizer.fit(X, y, weight, self.normalize)
+        going_on = self.warm_start and hasattr(self, "_context")
+        units = self._context.units if going_on else Standardizer.fit(X, y, weight, self.normalize)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        start, order, self._step_rng, seeds = np.random.default_rng(seed).spawn(4)
-        partition_seed, self._draw_seed = seeds.integers(2**31, size=2)
+        start, order, step_rng, seeds = np.random.default_rng(seed).spawn(4)
+        partition_seed, draw_seed = seeds.integers(2**31, size=2).tolist()
         shuffle = order.permutation(len(y))
-        rows = self._standardizer.rows(X, y, weight, shuffle, even_bounds(len(y), self.batch_size))
-        blocking = self._blocking(len(y), None if labels is None else labels[shuffle], partition_seed)
-        self._learn(learner, self._start(learner, start), rows, blocking, monitor)
+        known, numbers = (None, None) if labels is None else np.unique(labels[shuffle], return_inverse=True)
+        blocking = self._blocking(len(y), numbers, partition_seed)
+        parameters = self._start(learner, units, start)
+        rows = units.rows(X, y, weight, shuffle, even_bounds(len(y), self.batch_size))
+        context = Context(units, learner.base, known, self.n_draws, draw_seed, step_rng)
+        self._learn(learner, context, parameters, rows, blocking, monitor)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -303,24 +322,25 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         self : SVBSSGPRegressor
             Fitted.
         """
-        if not hasattr(self, "_parameters"):
+        if not hasattr(self, "_context"):
             return self.fit(X, y, sample_weight)
         X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
-        new = self._standardizer.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+        context, learner, partition = copy.deepcopy(self._context), self._learner(), self.partition_
+        new = context.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
         old_labels = np.repeat(np.arange(self._rows.n_blocks), np.diff(self._rows.bounds))
-        labels = np.concatenate([old_labels, self.partition_.assign(new.X)])
-        rows = self._rows.append(new).sort_by(labels, self.partition_.n_blocks)
-        learner, parameters, driving = self._learner(), self._parameters.copy(), rows
+        labels = np.concatenate([old_labels, partition.assign(new.X)])
+        rows = driving = self._rows.append(new).sort_by(labels, partition.n_blocks)
         if not learner.on_blocks:
-            shuffle = self._step_rng.permutation(len(rows.y))
+            shuffle = context.step_rng.permutation(len(rows.y))
             driving = rows.reorder(shuffle, even_bounds(len(shuffle), self.batch_size))
-        trainer = learner.trainer(parameters, driving, self._step_rng)
-        n_steps = -(-len(y) // self.batch_size)
+        parameters = self._parameters.copy()
+        trainer = learner.trainer(parameters, driving, context.step_rng)
         with one_blas_thread():
+            n_steps = -(-len(y) // self.batch_size)
             for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
                 pass
-        bounds = np.concatenate([self._bounds, trainer.bounds])
-        vars(self).update(self._attributes(parameters, rows, self.partition_, bounds))
+        trace = np.concatenate([self.bound_trace_, in_nats(trainer.bounds, rows, context.units)])
+        vars(self).update(fitted_attributes(context, parameters, rows, partition, trace, self.n_jobs))
         return self
 
     def predict(
@@ -358,31 +378,39 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "_conditional")
         X = check_inputs(self, X)
         gamma = self._check_gamma(self.gamma if gamma is None else gamma)
-        known = None if blocks is None else self._known_blocks(blocks, X)
+        known = None if blocks is None else self._context.numbers_of(blocks, X)
+        units = self._context.units
         mean = np.empty(len(X))
         variance = np.empty(len(X)) if return_std else None
         for start in range(0, len(X), PREDICT_ROWS):
             part = slice(start, start + PREDICT_ROWS)
-            inputs = self._standardizer.inputs(X[part])
+            inputs = units.inputs(X[part])
             at = self.partition_.assign(inputs) if known is None else known[part]
             mean[part], spread = self._conditional.moments(inputs, at, gamma, return_std, self.n_jobs)
             if variance is not None:
                 variance[part] = spread
-        mean = self._standardizer.y_mean + self._standardizer.y_scale * mean
+        mean = units.y_mean + units.y_scale * mean
         if variance is None:
             return mean
         noise = 0.0 if latent else self._conditional.noise_variance
-        return mean, self._standardizer.y_scale * np.sqrt(variance + noise)
+        return mean, units.y_scale * np.sqrt(variance + noise)
 
     def _learn(
-        self, learner: Learner, parameters: Parameters, rows: Rows, blocking: Blocking, monitor: Monitor | None
+        self,
+        learner: Learner,
+        context: Context,
+        parameters: Parameters,
+        rows: Rows,
+        blocking: Blocking,
+        monitor: Monitor | None,
     ) -> None:
-        """Learn, and set the fitted attributes, come Ctrl-C or not."""
+        """Learn, and then set the fitted attributes all at once, come Ctrl-C or not."""
         bounds: list[float] = []
 
-        def attributes() -> dict[str, Any]:
+        def attributes() -> FittedAttributes:
             partition, blocked = blocking(rows, learner.metric(parameters))
-            return self._attributes(parameters.copy(), blocked, partition, np.array(bounds))
+            trace = in_nats(bounds, rows, context.units)
+            return fitted_attributes(context, parameters.copy(), blocked, partition, trace, self.n_jobs)
 
         def after_step(bound: float) -> bool:
             bounds.append(bound)
@@ -391,7 +419,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         hooks = StepHooks(self, self.max_iter, attributes, monitor, self.verbose)
         with one_blas_thread():
             try:
-                learner.ascend(parameters, rows, blocking, self._step_rng, after_step)
+                learner.ascend(parameters, rows, blocking, context.step_rng, after_step)
             except KeyboardInterrupt:
                 warnings.warn(
                     f"training was interrupted after {len(bounds)} of at most {self.max_iter} steps; "
@@ -403,7 +431,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         hooks.close()
 
     def _learner(self) -> Learner:
-        """Settings of the learning run, resolved."""
+        """Resolve the settings of the learning run."""
         adam = self.optimizer == "adam"
         rate = (0.02 if adam else 0.5) if self.learning_rate == "auto" else self.learning_rate
         return Learner(
@@ -419,18 +447,16 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             schedule=Schedule(self.max_iter, self.tol),
         )
 
-    def _blocking(self, n_rows: int, labels: NDArray[Any] | None, seed: int) -> Blocking:
-        """Recipe for the blocks."""
-        self.block_labels_ = None
+    def _blocking(self, n_rows: int, labels: NDArray[np.integer] | None, seed: int) -> Blocking:
+        """Resolve the recipe for the blocks; `labels` are 0..p-1 where the user gave blocks."""
         if labels is not None:
-            self.block_labels_, labels = np.unique(labels, return_inverse=True)
-            return Blocking(self.partition, len(self.block_labels_), labels, seed)
+            return Blocking(self.partition, int(labels.max()) + 1, labels, seed)
         n_blocks = choose_n_blocks(n_rows, self.n_frequencies) if self.n_blocks == "auto" else self.n_blocks
         if n_blocks > n_rows:
             raise ValueError(f"n_blocks={n_blocks} must be at most the number of rows, found {n_rows} rows")
         return Blocking(self.partition, n_blocks, None, seed)
 
-    def _start(self, learner: Learner, rng: np.random.Generator) -> Parameters:
+    def _start(self, learner: Learner, units: Standardizer, rng: np.random.Generator) -> Parameters:
         """Where learning begins: from the last solution, or from the prior."""
         n_weights = learner.objective.n_weights(self.n_frequencies)
         layout = Layout(self.n_frequencies, self.n_features_in_, n_weights, self.posterior)
@@ -442,48 +468,8 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
                 )
             return self._parameters.copy()
         check_memory(layout)
-        return Parameters.initial(layout, self._initial_hyperparameters(), rng)
-
-    def _initial_hyperparameters(self) -> Hyperparameters:
-        """Starting values in the model's units."""
-        units, n_inputs = self._standardizer, self.n_features_in_
-        lengthscale = np.full(n_inputs, 0.5 * np.sqrt(n_inputs))
-        if not _is_auto(self.lengthscale):
-            lengthscale = np.broadcast_to(check_positive(self.lengthscale, "lengthscale", n_inputs), n_inputs)
-            lengthscale = lengthscale / units.x_scale
-        signal, noise = (
-            default if _is_auto(value) else float(check_positive(value, name)) / units.y_scale**2
-            for name, value, default in (
-                ("signal_variance", self.signal_variance, 1.0),
-                ("noise_variance", self.noise_variance, 0.5),
-            )
-        )
-        return Hyperparameters(lengthscale, signal, noise)
-
-    def _attributes(self, parameters: Parameters, rows: Rows, partition: Partition, bounds: Array) -> dict[str, Any]:
-        """Everything a fitted model is, as of these parameters."""
-        units, fitted = self._standardizer, parameters.hyperparameters
-        base, m = resolve_base(self.base), self.n_frequencies
-        own = finish(parameters, base, fitted.frequency_deviation, fitted.weight_deviation(m))
-        alpha = own.sample(self.n_draws, np.random.default_rng(self._draw_seed))
-        frequencies, weights = own.split(alpha)
-        conditional = condition(rows, frequencies.astype(np.float32), weights, fitted, self.n_jobs)
-        n_rows = rows.total
-        return {
-            "posterior_": finish(
-                parameters, base, fitted.frequency_deviation / units.x_scale, units.y_scale * fitted.weight_deviation(m)
-            ),
-            "lengthscale_": fitted.lengthscale * units.x_scale,
-            "signal_variance_": fitted.signal_variance * units.y_scale**2,
-            "noise_variance_": fitted.noise_variance * units.y_scale**2,
-            "n_iter_": len(bounds),
-            "bound_trace_": n_rows * (np.asarray(bounds) - np.log(units.y_scale)),
-            "partition_": partition,
-            "_parameters": parameters,
-            "_rows": rows,
-            "_conditional": conditional,
-            "_bounds": np.asarray(bounds),
-        }
+        start = initial_hyperparameters(self.lengthscale, self.signal_variance, self.noise_variance, units)
+        return Parameters.initial(layout, start, rng)
 
     def _check_gamma(self, gamma: float) -> float:
         if not -1 <= gamma <= 1:
@@ -494,18 +480,3 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
                 "Use objective='global' for other test conditionals."
             )
         return gamma
-
-    def _known_blocks(self, blocks: ArrayLike, X: Array) -> NDArray[np.integer]:
-        """Numbers of blocks given by their labels."""
-        if self.block_labels_ is None:
-            raise ValueError("blocks can be given to predict only where they were given to fit")
-        labels = check_blocks(blocks, X)
-        at = np.minimum(np.searchsorted(self.block_labels_, labels), len(self.block_labels_) - 1)
-        unknown = self.block_labels_[at] != labels
-        if unknown.any():
-            raise ValueError(f"blocks has label {labels[unknown][0]!r}, which was not among the blocks in fit")
-        return at
-
-
-def _is_auto(value: Any) -> bool:  # noqa: ANN401  arrays have no truth value, so `== "auto"` would not do
-    return isinstance(value, str) and value == "auto"
