@@ -1,6 +1,7 @@
 """AIMPEAK in the authors' own split and blocks, at m = 20, gamma = 0 and 20 draws."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
@@ -10,8 +11,10 @@ from ssgp import SVBSSGPRegressor
 INPUTS = ["t", "m1", "m2", "m3", "m4", "m5"]
 
 
-def fit(objective: str, seed: int, **settings: object) -> SVBSSGPRegressor:
-    return SVBSSGPRegressor(20, objective=objective, gamma=0.0, n_draws=20, n_jobs=-1, random_state=seed, **settings)
+def fit(objective: Literal["global", "local"], seed: int, n_blocks: int | Literal["auto"] = "auto") -> SVBSSGPRegressor:
+    return SVBSSGPRegressor(
+        20, objective=objective, gamma=0.0, n_draws=20, n_blocks=n_blocks, n_jobs=-1, random_state=seed
+    )
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def score(y: NDArray, mean: NDArray, std: NDArray) -> dict[str, float]:
     return {"rmse": rmse(y, mean), "mnlp": mnlp(y, mean, std), "coverage": coverage(y, mean, std)}
 
 
-def quantiles_of(run: Callable[[], None], repeats: int) -> tuple[float, float]:
+def quantiles_of(run: Callable[[], object], repeats: int) -> tuple[float, float]:
     """Least and median seconds of a repeated call."""
     times = []
     for _ in range(repeats):

@@ -1,5 +1,7 @@
 """The demo's flights at m = 20, 256 blocks and 5 draws: test conditionals from local to global, beside boosting."""
 
+from typing import Any, Literal
+
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -7,12 +9,12 @@ from common import Clock, options, record, score
 from ssgp import SVBSSGPRegressor
 from ssgp.datasets import Split, load_flights
 
-SETTINGS = {"n_frequencies": 20, "n_blocks": 256, "n_draws": 5, "n_jobs": -1}
+SETTINGS: dict[str, Any] = {"n_frequencies": 20, "n_blocks": 256, "n_draws": 5, "n_jobs": -1}
 
 
-def ours(data: Split, seed: int, **settings: str) -> list[dict]:
+def ours(data: Split, seed: int, objective: Literal["global", "local"] = "global") -> list[dict]:
     clock = Clock()
-    model = SVBSSGPRegressor(**SETTINGS, **settings, random_state=seed)
+    model = SVBSSGPRegressor(**SETTINGS, objective=objective, random_state=seed)
     with clock("fit"):
         model.fit(data.X_train, data.y_train)
     rows = []

@@ -1,12 +1,13 @@
 """Time of a training step (1,000 rows, m = 20, d = 8) on one core, for tables of 10^4 to 10^7 rows."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from common import options, quantiles_of, record
 from ssgp.bases import Normal
 from ssgp.objectives import GlobalObjective
 from ssgp.optimizers import Adam
-from ssgp.parameters import Hyperparameters, Layout, Parameters
+from ssgp.parameters import Hyperparameters, Layout, Parameters, PosteriorKind
 from ssgp.rows import Rows, even_bounds
 from ssgp.threads import one_blas_thread
 from ssgp.training import BoundEstimator, Trainer
@@ -14,24 +15,24 @@ from ssgp.training import BoundEstimator, Trainer
 M, D, BATCH = 20, 8, 1000
 
 
-def trainer(n_rows: int, kind: str) -> Trainer:
+def trainer(n_rows: int, kind: PosteriorKind) -> Trainer:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, D), dtype=np.float32)
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(n_rows, dtype=np.float32)
-    layout = Layout(M, D, 2 * M, kind)  # type: ignore[arg-type]
+    layout = Layout(M, D, 2 * M, kind)
     parameters = Parameters.initial(layout, Hyperparameters(np.full(D, 2.0), 1.0, 0.5), rng)
     rows = Rows(X, y, None, even_bounds(n_rows, BATCH))
     return Trainer(BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, lambda: Adam(0.02), rng)
 
 
-def naive_products(n_rows: int = BATCH) -> None:
+def naive_products(n_rows: int = BATCH) -> NDArray[np.float32]:
     """The matrix products and cosines that a step cannot do without, as a yardstick of the machine's mood."""
     rng = np.random.default_rng(0)
     X, R = rng.standard_normal((n_rows, D), dtype=np.float32), rng.standard_normal((M, D), dtype=np.float32)
     phase = R @ X.T
     phi = np.concatenate([np.cos(phase), np.sin(phase)])
     gram = phi @ phi.T
-    (gram @ phi)[:M] @ X
+    return (gram @ phi)[:M] @ X
 
 
 def main() -> None:

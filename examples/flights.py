@@ -28,7 +28,7 @@ def with_constant_deviation(model: DummyRegressor | LinearRegression, data: Spli
     start = time.perf_counter()
     model.fit(data.X_train, data.y_train)
     std = np.std(data.y_train - model.predict(data.X_train))
-    return model.predict(data.X_test), np.full(len(data.y_test), std), time.perf_counter() - start
+    return np.asarray(model.predict(data.X_test)), np.full(len(data.y_test), std), time.perf_counter() - start
 
 
 def with_own_deviation(model: SVBSSGPRegressor, data: Split) -> tuple[NDArray, NDArray, float]:

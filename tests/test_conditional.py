@@ -51,7 +51,9 @@ def test_marginalising_the_nuisance_variables_gives_the_exact_gp(gamma, rows, rn
             s = mean_s + root @ [a, b]
             conditional = condition(rows, frequencies[None], s[None], HYPER, None)
             mean, variance = conditional.moments(X, np.full(len(X), k), gamma, True, None)
-            means.append(mean), variances.append(variance), mass.append(wa * wb)
+            means.append(mean)
+            variances.append(variance)
+            mass.append(wa * wb)
     mean = np.average(means, axis=0, weights=mass)
     variance = np.average(variances + (np.array(means) - mean) ** 2, axis=0, weights=mass)
     expected_mean, expected_variance = dense_gp(block, frequencies, X)
@@ -71,6 +73,7 @@ def test_gamma_zero_is_a_local_gp(rows, rng):
     frequencies, s = 0.4 * rng.normal(size=(1, 5, 2)), rng.normal(size=(1, 10))
     X, at = query(), np.array([0, 1] * 5 + [0])
     mean, variance = condition(rows, frequencies, s, HYPER, None).moments(X, at, 0.0, True, None)
+    assert variance is not None
     for k in (0, 1):
         expected_mean, expected_variance = dense_gp(rows.block(k), frequencies[0], X[at == k])
         np.testing.assert_allclose(mean[at == k], expected_mean, atol=2e-5)
@@ -88,6 +91,7 @@ def test_draws_are_averaged_by_the_law_of_total_variance(gamma, rows, rng):
     means = np.array([mean for mean, _ in single])
     variances = np.array([variance for _, variance in single])
     mean, variance = condition(rows, frequencies, s, HYPER, None).moments(X, at, gamma, True, None)
+    assert variance is not None
     np.testing.assert_allclose(mean, means.mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(variance, variances.mean(axis=0) + means.var(axis=0), atol=1e-6)
 
@@ -145,4 +149,5 @@ def test_duplicate_rows_and_a_vanishing_noise_do_not_break_the_factorisation(rng
     conditional = condition(rows, rng.normal(size=(1, 6, 2)), np.zeros((1, 12)), tiny, None)
     mean, variance = conditional.moments(X[:2], np.zeros(2, int), 0.0, True, None)
     assert mean == pytest.approx(1.0, abs=1e-3)
+    assert variance is not None
     assert np.all(variance >= 0)

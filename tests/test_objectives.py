@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
@@ -61,8 +63,9 @@ def test_global_gradient_against_central_differences(block, draw, hyperparameter
         moved = Hyperparameters(hyperparameters.lengthscale, 1.3, float(np.exp(log_noise[0])))
         return objective(block, Draw(draw.frequencies, draw.weights, scale), moved).value
 
-    close = dict(rtol=1e-6, atol=1e-6)
+    close: dict[str, Any] = dict(rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(gradient.frequencies, central_difference(by_frequencies, draw.frequencies), **close)
+    assert gradient.weights is not None
     np.testing.assert_allclose(gradient.weights, central_difference(by_weights, draw.weights), **close)
     np.testing.assert_allclose(gradient.log_noise, central_difference(by_log_noise, [np.log(0.4)])[0], **close)
     if closed_form:
@@ -70,6 +73,7 @@ def test_global_gradient_against_central_differences(block, draw, hyperparameter
         def by_scale(L):
             return objective(block, Draw(draw.frequencies, draw.weights, L), hyperparameters).value
 
+        assert gradient.weight_scale is not None
         np.testing.assert_allclose(gradient.weight_scale, central_difference(by_scale, draw.weight_scale), **close)
 
 
@@ -77,7 +81,7 @@ def test_local_value_is_the_marginal_likelihood(rng, hyperparameters):
     X, y, R = rng.normal(size=(N, D)), rng.normal(size=N), rng.normal(size=(M, D))
     phi = naive_features(X, R)
     covariance = (1.3 / M) * phi @ phi.T + 0.4 * np.eye(N)
-    expected = multivariate_normal(np.zeros(N), covariance).logpdf(y)
+    expected = multivariate_normal(np.zeros(N), covariance).logpdf(y)  # pyright: ignore[reportArgumentType]
     assert LocalObjective()(Block(X, y), Draw(R), hyperparameters).value == pytest.approx(expected)
 
 

@@ -41,7 +41,7 @@ def test_density_is_the_normal_one(kind, rng):
     posterior = finish(parameters, Normal(), unit, 1.7)
     units = np.concatenate([np.tile(unit, 2), np.full(4, 1.7)])
     matrix = units[:, None] * dense_scale(parameters)
-    oracle = multivariate_normal(units * parameters.shift, matrix @ matrix.T)
+    oracle = multivariate_normal(units * parameters.shift, matrix @ matrix.T)  # pyright: ignore[reportArgumentType]
     alpha = posterior.sample(6, rng)
     np.testing.assert_allclose(posterior.log_density(alpha), oracle.logpdf(alpha), rtol=1e-8)
 

@@ -1,6 +1,7 @@
 """The scikit-learn face: its own checks, frames, pipelines, searches, callbacks."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import ssgp
 from ssgp import SVBSSGPRegressor
 
-SMALL = {"n_frequencies": 5, "max_iter": 60, "n_draws": 2, "random_state": 0}
+SMALL: dict[str, Any] = {"n_frequencies": 5, "max_iter": 60, "n_draws": 2, "random_state": 0}
 
 # scikit-learn's own stochastic regressors (SGDRegressor, RandomForestRegressor, MLPRegressor and others)
 # carry the same expected failure for the same reason.
@@ -122,7 +123,7 @@ def test_callbacks_of_scikit_learn_see_every_step_and_can_stop(table):
 
         def on_fit_task_begin(self, estimator, context): ...
 
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator: Any = None):
             if context.task_name == "step":
                 self.scores.append(fitted_estimator.score(X, y))
             return len(self.scores) >= 7

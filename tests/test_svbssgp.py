@@ -270,7 +270,7 @@ class TestBlocks:
         with pytest.raises(ValueError, match="only where they were given to fit"):
             model.fit(X, y).predict(X, blocks=np.zeros(1500))
         model.fit(X, y, blocks=np.arange(1500) % 3)
-        with pytest.raises(ValueError, match="label np.int64\\(7\\), which was not among the blocks in fit"):
+        with pytest.raises(ValueError, match=r"label np\.int64\(7\), which was not among the blocks in fit"):
             model.predict(X[:1], blocks=[7])
 
     def test_weightless_rows_leave_with_their_labels(self, waves):
@@ -281,7 +281,7 @@ class TestBlocks:
 
 def test_gamma_of_the_local_objective_is_zero(waves):
     X, y, _ = waves
-    with pytest.raises(ValueError, match="gamma must be 0, got 0.5"):
+    with pytest.raises(ValueError, match=r"gamma must be 0, got 0\.5"):
         quick(objective="local", gamma=0.5).fit(X, y)
     with pytest.raises(ValueError, match="gamma must be 0, got 1"):
         quick(objective="local", max_iter=5).fit(X, y).predict(X, gamma=1)
@@ -306,7 +306,7 @@ class TestSampleWeight:
 
     def test_all_zero_is_an_error(self, waves):
         X, y, _ = waves
-        with pytest.raises(ValueError, match="(?i)sample.weight"):
+        with pytest.raises(ValueError, match=r"(?i)sample.weight"):
             quick().fit(X, y, np.zeros(1500))
 
 

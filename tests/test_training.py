@@ -191,7 +191,8 @@ class TestBoundIsALowerBound:
 
         def likelihood(r):
             phi = naive_features(self.X, np.array([[r]]))
-            return multivariate_normal(np.zeros(15), 1.1 * phi @ phi.T + 0.15 * np.eye(15)).logpdf(self.y)
+            covariance = 1.1 * phi @ phi.T + 0.15 * np.eye(15)
+            return multivariate_normal(np.zeros(15), covariance).logpdf(self.y)  # pyright: ignore[reportArgumentType]
 
         peak = max(likelihood(r) for r in np.linspace(0, 6 * deviation, 200))
 

@@ -62,7 +62,7 @@ def load_flights(test_size: float = 0.05, seed: int = 0) -> Split:
     import pandas as pd
 
     built = planes.set_index("tailnum")["year"]
-    table = flights.assign(built=flights["tailnum"].map(built))
+    table = flights.assign(built=flights["tailnum"].map(built))  # pyright: ignore[reportArgumentType]
     table = table.dropna(subset=["arr_delay", "air_time", "dep_time", "arr_time", "built"])
     date = pd.to_datetime(table[["year", "month", "day"]])
     columns = (
@@ -71,7 +71,7 @@ def load_flights(test_size: float = 0.05, seed: int = 0) -> Split:
         table["air_time"],
         _minutes(table["dep_time"].to_numpy(float)),
         _minutes(table["arr_time"].to_numpy(float)),
-        date.dt.dayofweek + 1,
+        date.dt.day_of_week + 1,
         table["day"],
         table["month"],
     )

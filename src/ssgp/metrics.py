@@ -3,6 +3,8 @@
 `rmse` and `mnlp` are the two measures of the paper (section 5).
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
@@ -50,7 +52,7 @@ def mnlp(y_true: ArrayLike, y_mean: ArrayLike, y_std: ArrayLike, *, sample_weigh
     if np.any(std <= 0):
         raise ValueError(f"y_std must be positive, found {std.min()} in row {int(std.argmin())}")
     surprise = 0.5 * ((true - mean) / std) ** 2 + np.log(std) + 0.5 * np.log(2 * np.pi)
-    return float(np.average(surprise, weights=sample_weight))
+    return _mean(surprise, sample_weight)
 
 
 def coverage(
@@ -81,14 +83,19 @@ def coverage(
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
     true, mean, std = _columns(y_true=y_true, y_mean=y_mean, y_std=y_std)
     inside = np.abs(true - mean) <= ndtri(0.5 + level / 2) * std
-    return float(np.average(inside, weights=sample_weight))
+    return _mean(inside, sample_weight)
+
+
+def _mean(by_row: np.ndarray, sample_weight: ArrayLike | None) -> float:
+    """Mean over the rows, weighted where weights are given."""
+    return float(np.average(by_row, weights=None if sample_weight is None else np.asanyarray(sample_weight)))
 
 
 def _columns(**columns: ArrayLike) -> list[np.ndarray]:
     """Float vectors of one length, or an error that names the odd one."""
+    checks: dict[str, Any] = {"ensure_2d": False, "dtype": float}
     checked = [
-        np.asarray(check_array(column, ensure_2d=False, input_name=name, dtype=float)).reshape(-1)
-        for name, column in columns.items()
+        np.asarray(check_array(column, input_name=name, **checks)).reshape(-1) for name, column in columns.items()
     ]
     check_consistent_length(*checked)
     return checked

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
-from scipy.linalg.blas import dger, sger
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.blas import dger, sger  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg.lapack import dpotrf, dpotri  # pyright: ignore[reportAttributeAccessIssue]
 
 from ssgp.features import features, frequency_gradient
 from ssgp.parameters import Hyperparameters

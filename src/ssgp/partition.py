@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
+from scipy.spatial import cKDTree  # pyright: ignore[reportAttributeAccessIssue]
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
@@ -200,7 +200,8 @@ def even_kmeans(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array
         centres = sample[rng.choice(len(sample), n_blocks, replace=False)]
     else:
         seed = int(rng.integers(2**31 - 1))
-        centres = KMeans(n_blocks, n_init=1, max_iter=50, random_state=seed).fit(sample).cluster_centers_
+        kmeans = KMeans(n_blocks, n_init=1, max_iter=50, random_state=seed)  # pyright: ignore[reportArgumentType]
+        centres = kmeans.fit(sample).cluster_centers_
     partition = NearestCentre(_with_price(centres, _even_prices(sample, centres)), metric)
     return partition, _assign_evenly(partition.lift(X), partition.centres)
 

@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 __all__ = ["CallbackSupportMixin", "Monitor", "StepHooks"]
 
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin  # pyright: ignore[reportAssignmentType]
 except ImportError:  # scikit-learn before 1.9 has no callbacks; fitting works without them
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -41,7 +41,7 @@ class StepHooks:
         self,
         estimator: BaseEstimator,
         max_iter: int,
-        attributes: Callable[[], dict[str, Any]],
+        attributes: Callable[[], Mapping[str, Any]],
         monitor: Monitor | None,
         verbose: int,
     ) -> None:

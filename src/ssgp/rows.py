@@ -51,7 +51,7 @@ class Standardizer:
             return cls(x_mean, np.ones(X.shape[1]), 0.0, 1.0)
         target = StandardScaler(copy=False).fit(y[:, None], sample_weight=weight)
         x_scale = np.asarray(inputs.scale_, dtype=float)
-        return cls(x_mean, x_scale, float(np.ravel(target.mean_)[0]), float(np.ravel(target.scale_)[0]))
+        return cls(x_mean, x_scale, np.asarray(target.mean_).item(), np.asarray(target.scale_).item())
 
     def inputs(self, X: Array, order: NDArray[np.integer] | slice = slice(None)) -> Array:
         """Standardise rows ``X[order]`` to float32, a chunk at a time."""

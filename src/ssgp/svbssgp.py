@@ -147,7 +147,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     (True, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints: ClassVar[dict[str, list | str]] = {
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "objective": [StrOptions({"global", "local"})],
         "posterior": [StrOptions({"full", "triangular", "block", "diagonal"})],
@@ -177,7 +177,14 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    posterior: PosteriorKind
+    n_blocks: int | Literal["auto"]
+    partition: Literal["auto", "kmeans", "tree"]
+    blocks_per_step: int | Literal["auto"]
+    learning_rate: float | Literal["auto"]
+
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
     posterior_: AffinePosterior
     lengthscale_: Array
     signal_variance_: float

