@@ -22,7 +22,7 @@ def trainer(n_rows: int, kind: PosteriorKind) -> Trainer:
     layout = Layout(M, D, 2 * M, kind)
     parameters = Parameters.initial(layout, Hyperparameters(np.full(D, 2.0), 1.0, 0.5), rng)
     rows = Rows(X, y, None, even_bounds(n_rows, BATCH))
-    return Trainer(BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, lambda: Adam(0.02), rng)
+    return Trainer(BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, (Adam(0.02), Adam(0.02)), rng)
 
 
 def naive_products(n_rows: int = BATCH) -> NDArray[np.float32]:

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from helpers import central_difference
-from ssgp.bases import Base, Laplace, Logistic, Normal, StudentT, resolve_base
+from ssgp.bases import Base, Laplace, Logistic, Normal, StudentT, check_base, is_standardized, resolve_base
 
 ALL = [Normal(), StudentT(), StudentT(3.0), Laplace(), Logistic()]
 
@@ -81,6 +81,18 @@ class WrongScore:
 
 
 @dataclass(frozen=True)
+class FixedDimension:
+    def sample(self, rng, size):
+        return rng.normal(size=(size[0], 3))
+
+    def log_density(self, z):
+        return -0.5 * np.sum(z * z, axis=-1)
+
+    def score(self, z):
+        return -z
+
+
+@dataclass(frozen=True)
 class WrongShape(WrongScore):
     def log_density(self, z):
         return -0.5 * z * z
@@ -88,6 +100,17 @@ class WrongShape(WrongScore):
 
 def test_a_users_base_is_checked():
     with pytest.raises(ValueError, match="score"):
-        resolve_base(WrongScore())
+        check_base(WrongScore(), 4)
     with pytest.raises(ValueError, match="one value a row"):
-        resolve_base(WrongShape())
+        check_base(WrongShape(), 4)
+    with pytest.raises(ValueError, match=r"base.sample\(rng, \(8, 4\)\) must return that shape, got \(8, 3\)"):
+        check_base(FixedDimension(), 4)
+    check_base(FixedDimension(), 3)
+
+
+def test_a_subclass_of_a_built_in_base_is_a_users_base():
+    class Wide(Normal):
+        pass
+
+    assert is_standardized(Normal())
+    assert not is_standardized(Wide())

@@ -2,6 +2,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -98,14 +99,61 @@ def test_fixed_hyperparameters_stay(waves):
     assert (model.signal_variance_, model.noise_variance_) == pytest.approx((2.0, 0.04), rel=1e-5)
 
 
+def test_tiny_fixed_hyperparameters_stay(waves):
+    X, y, _ = waves
+    model = quick(max_iter=3, learn_hyperparameters=False, noise_variance=1e-9, lengthscale=1e-5).fit(X, y)
+    assert model.noise_variance_ == pytest.approx(1e-9, rel=1e-4)
+    np.testing.assert_allclose(model.lengthscale_, 1e-5, rtol=1e-4)
+
+
+def test_the_bound_is_of_the_targets_own_density(waves):
+    """Another unit of the target is a change of variables: n log of the ratio."""
+    X, y, _ = waves
+    bound = quick(max_iter=20).fit(X, y).bound_trace_
+    scaled = quick(max_iter=20).fit(X, 1e5 * y).bound_trace_
+    np.testing.assert_allclose(bound - scaled, 1500 * np.log(1e5), rtol=1e-3)
+
+
+@pytest.mark.parametrize("x_unit", [1e-3, 1.0, 1e3])
+def test_without_normalisation_units_do_not_matter_either(x_unit, waves):
+    X, y, latent = waves
+    model = quick(normalize=False).fit(x_unit * X, 1e4 * y)
+    mean, std = model.predict(x_unit * X, return_std=True)
+    assert model.target_mean_ == 0.0
+    assert rmse(1e4 * latent, mean) < 1e4 * 0.1
+    assert 0.9 < coverage(1e4 * y, mean, std) < 0.99
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_the_local_objective_learns_where_there_is_hardly_any_noise(noise, waves, rng):
+    """No step is lost to a matrix that float32 sums leave indefinite: that would be a warning, here an error."""
+    X, _, latent = waves
+    y = latent + noise * rng.normal(size=1500)
+    model = quick(objective="local", n_frequencies=20, max_iter=1500).fit(X, y)
+    assert rmse(latent, model.predict(X)) < 5e-3
+
+
+def test_an_input_that_does_not_matter_does_not_cut_blocks(rng):
+    """The default partition follows the function: blocks are stacked along the one input that matters."""
+    X = rng.uniform(-1, 1, size=(3000, 2))
+    y = np.sin(6 * X[:, 0]) + 0.05 * rng.normal(size=3000)
+    spreads = {}
+    for metric in ("learned", "standardized"):
+        model = quick(n_blocks=16, partition="tree", partition_metric=metric).fit(X, y)
+        at = model.partition_.assign(model._context.units.inputs(X))
+        spreads[metric] = np.mean([X[at == k, 0].std() for k in range(16)])
+    assert spreads["learned"] < 0.5 * spreads["standardized"]
+
+
 def test_gamma_one_is_the_posterior_mean_function(waves):
     """Predictions at gamma = 1 follow from the published posterior alone."""
     X, y, _ = waves
     model = quick(max_iter=300, n_draws=200).fit(X, y)
     draws = model.posterior_.sample(4000, np.random.default_rng(3))
     frequencies, weights = model.posterior_.split(draws)
-    phase = 2 * np.pi * np.einsum("nd,rmd->rnm", X[:7] - X.mean(axis=0), frequencies)
-    latent = np.einsum("rnm,rm->rn", np.concatenate([np.cos(phase), np.sin(phase)], axis=2), weights) + y.mean()
+    phase = 2 * np.pi * np.einsum("nd,rmd->rnm", X[:7] - model.input_mean_, frequencies)
+    latent = np.einsum("rnm,rm->rn", np.concatenate([np.cos(phase), np.sin(phase)], axis=2), weights)
+    latent += model.target_mean_
     mean, std = model.predict(X[:7], return_std=True, gamma=1.0, latent=True)
     np.testing.assert_allclose(mean, latent.mean(axis=0), atol=6 * latent.std(axis=0).max() / np.sqrt(200))
     np.testing.assert_allclose(std, latent.std(axis=0), rtol=0.35)
@@ -206,8 +254,42 @@ def test_predictions_at_any_iteration(waves):
     assert [model.n_iter_ for model in models] == [1, 100, 600]
     assert final.n_iter_ == 800
 
+    @pytest.mark.parametrize("presses", [1, 2])
+    def test_ctrl_c_while_the_local_models_are_built(self, presses, waves, monkeypatch):
+        """One press is forgiven, for there is no model without them; a second one is obeyed."""
+        import ssgp.fitted
+
+        X, y, _ = waves
+        left, build = [presses], ssgp.fitted.condition
+
+        def interrupted(*arguments):
+            if left[0]:
+                left[0] -= 1
+                raise KeyboardInterrupt
+            return build(*arguments)
+
+        monkeypatch.setattr(ssgp.fitted, "condition", interrupted)
+        model = quick(max_iter=20)
+        obeyed = pytest.raises(KeyboardInterrupt) if presses == 2 else nullcontext()
+        with pytest.warns(ConvergenceWarning, match="interrupted while the local models were built"), obeyed:
+            model.fit(X, y)
+        assert hasattr(model, "posterior_") == (presses == 1)
+        assert hasattr(model, "n_features_in_") == (presses == 1)
+
 
 class TestWarmStart:
+    def test_keeps_the_units(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=300, warm_start=True).fit(X, y)
+        model.set_params(max_iter=1).fit(X + 0.3, y)
+        np.testing.assert_allclose(model.input_mean_, X.mean(axis=0))
+
+    def test_takes_new_fixed_hyperparameters(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=5, warm_start=True, learn_hyperparameters=False, lengthscale=1.0).fit(X, y)
+        model.set_params(lengthscale=0.3).fit(X, y)
+        np.testing.assert_allclose(model.lengthscale_, 0.3, rtol=1e-5)
+
     def test_goes_on_from_the_last_solution(self, waves):
         X, y, latent = waves
         model = quick(max_iter=300, warm_start=True, tol=None).fit(X, y)
@@ -220,7 +302,7 @@ class TestWarmStart:
     def test_refuses_another_shape(self, waves):
         X, y, _ = waves
         model = quick(max_iter=10, warm_start=True).fit(X, y)
-        with pytest.raises(ValueError, match="warm_start=True goes on from"):
+        with pytest.raises(ValueError, match=r"cannot go on from .*n_frequencies=10.* now ask for .*n_frequencies=3"):
             model.set_params(n_frequencies=3).fit(X, y)
 
 
@@ -248,6 +330,52 @@ class TestPartialFit:
         assert rmse(y[1000:], both.predict(X[1000:])) < rmse(
             y[1000:], quick(**still).fit(X[:1000], y[:1000]).predict(X[1000:])
         )
+
+    def test_many_small_calls_are_as_good_as_one(self, waves, rng):
+        X, y, latent = waves
+        one = quick(max_iter=600).fit(X[:1000], y[:1000]).partial_fit(X[1000:], y[1000:])
+        many = quick(max_iter=600).fit(X[:1000], y[:1000])
+        for part in np.array_split(np.arange(1000, 1500), 50):
+            many.partial_fit(X[part], y[part])
+        for gamma in (0.0, 1.0):
+            assert rmse(latent, many.predict(X, gamma=gamma)) < 1.2 * rmse(latent, one.predict(X, gamma=gamma)) + 0.01
+        assert many.noise_variance_ == pytest.approx(one.noise_variance_, rel=0.1)
+
+    def test_steps_come_with_every_batch_of_rows(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=10, batch_size=200).fit(X[:500], y[:500])
+        for part, expected in [(150, 10), (100, 11), (400, 13)]:
+            model.partial_fit(X[:part], y[:part])
+            assert model.n_iter_ == len(model.bound_trace_) == expected
+
+    def test_rows_join_the_blocks_they_lie_in(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=5, n_blocks=4).fit(X[:1000], y[:1000])
+        expected = np.diff(model._rows.bounds) + np.bincount(
+            model.partition_.assign(model._context.units.inputs(X[1000:])), minlength=4
+        )
+        np.testing.assert_array_equal(np.diff(model.partial_fit(X[1000:], y[1000:])._rows.bounds), expected)
+
+    def test_or_those_that_are_given(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=5).fit(X[:1000], y[:1000], blocks=np.arange(1000) % 2)
+        model.partial_fit(X[1000:], y[1000:], blocks=np.ones(500))
+        np.testing.assert_array_equal(np.diff(model._rows.bounds), [500, 1000])
+
+    def test_a_weight_of_two_is_a_row_twice(self, waves):
+        X, y, _ = waves
+        still = {"learning_rate": 1e-12, "learn_hyperparameters": False, "max_iter": 1, "n_blocks": 1}
+        weighted = quick(**still).fit(X[:100], y[:100]).partial_fit(X[100:150], y[100:150], np.full(50, 2.0))
+        twice = np.tile(np.arange(100, 150), 2)
+        repeated = quick(**still).fit(X[:100], y[:100]).partial_fit(X[twice], y[twice])
+        np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-4)
+
+    @pytest.mark.parametrize("change", [{"n_frequencies": 3}, {"objective": "local"}, {"base": "laplace"}])
+    def test_refuses_other_settings(self, change, waves):
+        X, y, _ = waves
+        model = quick(max_iter=5).fit(X, y).set_params(**change)
+        with pytest.raises(ValueError, match="cannot go on from"):
+            model.partial_fit(X, y)
 
 
 class TestBlocks:
@@ -384,6 +512,34 @@ class TestBadInput:
         y = np.where(np.arange(1500) == 5, bad, y)
         with pytest.raises(ValueError, match=rf"Input y contains {word}"):
             quick().fit(waves[0], y)
+
+    @pytest.mark.parametrize("name", ["X", "y"])
+    def test_values_too_extreme_to_standardise_are_named(self, name, waves):
+        X, y, _ = (part.copy() for part in waves)
+        (X if name == "X" else y)[(7, 1) if name == "X" else 7] = 1e200
+        with pytest.raises(
+            ValueError, match=f"Input {name} has values{' in column 1' if name == 'X' else ''} too extr"
+        ):
+            quick().fit(X, y)
+        model = quick(max_iter=5).fit(waves[0], waves[1])
+        with pytest.raises(ValueError, match="Input X has values in column 0 too extreme"):
+            model.predict([[1e300, 0.0]])
+
+    def test_weights_out_of_range_and_missing_labels(self, waves):
+        X, y, _ = waves
+        with pytest.raises(ValueError, match="sample_weight must be 0 or from 1e-30 to 1e30"):
+            quick().fit(X, y, np.full(1500, 1e39))
+        with pytest.raises(ValueError, match="blocks has missing values"):
+            quick().fit(X, y, blocks=np.array([None, *["a"] * 1499], dtype=object))
+
+    def test_a_failed_fit_keeps_the_columns_of_the_old_model(self, waves):
+        X, y, _ = waves
+        model = quick(max_iter=5).fit(X, y)
+        before = model.predict(X)
+        for name, bad, good in (("n_blocks", 5000, "auto"), ("lengthscale", -1.0, "auto")):
+            with pytest.raises(ValueError, match=name):
+                model.set_params(**{name: bad}).fit(X[:, :1], y)
+            np.testing.assert_array_equal(model.set_params(**{name: good}).predict(X), before)
 
     def test_a_failed_fit_leaves_the_old_model(self, waves):
         X, y, _ = waves

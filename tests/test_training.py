@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
+from sklearn.exceptions import ConvergenceWarning
 
 from helpers import central_difference, naive_features
 from ssgp.bases import Laplace, Normal, StudentT
+from ssgp.learning import _report_skipped
 from ssgp.objectives import GlobalObjective, LocalObjective
 from ssgp.optimizers import Adam, RobbinsMonro
 from ssgp.parameters import Hyperparameters, Layout, Parameters
@@ -223,7 +225,7 @@ class TestBoundIsALowerBound:
         start = Parameters.initial(layout, self.hyperparameters, np.random.default_rng(1))
         parameters = Parameters(layout, start.flat.astype(float))
         estimator = BoundEstimator(GlobalObjective(), base, learn_hyperparameters=False)
-        trainer = Trainer(estimator, parameters, rows, lambda: Adam(0.02), np.random.default_rng(2))
+        trainer = Trainer(estimator, parameters, rows, (Adam(0.02), Adam(0.02)), np.random.default_rng(2))
         before, error = self.bound(parameters, base)
         evidence = self.log_evidence()
         assert before - 4 * error < evidence
@@ -235,6 +237,46 @@ class TestBoundIsALowerBound:
         # The posterior of frequency and weights is near normal here: a normal q comes close to the evidence.
         if isinstance(base, Normal) and kind in ("full", "triangular"):
             assert after > evidence - 1.0
+
+
+def test_weights_count_rows_in_the_bound(rng):
+    parameters, rows = random_parameters("triangular", rng), table(rng, n=20, n_blocks=1)
+    counts = rng.integers(1, 4, size=20)
+    weighted = Rows(rows.X, rows.y, counts.astype(float), rows.bounds)
+    n = int(counts.sum())
+    repeated = Rows(np.repeat(rows.X, counts, axis=0), np.repeat(rows.y, counts), None, np.array([0, n]))
+    estimator = BoundEstimator(GlobalObjective(), Normal(), learn_hyperparameters=True)
+    z = estimator.draw(parameters.layout, 2, rng)
+    results = [full_gradient(estimator, parameters, some, [0], z) for some in (weighted, repeated)]
+    assert results[0][0] == pytest.approx(results[1][0])
+    np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-10)
+
+
+def test_the_mixing_matrix_learns_the_dependence(rng):
+    """Two features that are nearly the same: only a joint posterior can know their sum but not their difference."""
+    X = np.linspace(-0.3, 0.3, 200)[:, None]
+    rows = Rows(X, np.cos(X[:, 0]) + 0.1 * rng.normal(size=200), None, np.array([0, 200]))
+    hyperparameters = Hyperparameters(np.array([3.0]), 1.0, 0.01)
+    bounds = {}
+    for kind in ("triangular", "diagonal"):
+        layout = Layout(2, 1, 4, kind)
+        start = Parameters.initial(layout, hyperparameters, np.random.default_rng(3))
+        parameters = Parameters(layout, start.flat.astype(float))
+        estimator = BoundEstimator(GlobalObjective(), Normal(), learn_hyperparameters=False)
+        steps = np.random.default_rng(4)
+        trainer = Trainer(estimator, parameters, rows, (Adam(0.02), Adam(0.02)), steps)
+        for _ in trainer.run(Schedule(4000, None)):
+            pass
+        bounds[kind] = 200 * np.mean(trainer.bounds[-200:])
+    assert bounds["triangular"] > bounds["diagonal"] + 1.0
+
+
+def test_steps_left_out_are_reported():
+    _report_skipped(1, 200)
+    with pytest.warns(ConvergenceWarning, match="30 of 200 training steps were left out"):
+        _report_skipped(30, 200)
+    with pytest.raises(ValueError, match="none of 200 training steps had a finite bound"):
+        _report_skipped(200, 200)
 
 
 def test_fixed_hyperparameters_have_no_gradient(rng):
@@ -250,7 +292,9 @@ def test_a_block_that_fails_costs_its_step_and_nothing_else(rng):
     rows.y[:6] = np.nan
     layout = Layout(2, 2, 4, "triangular")
     parameters = Parameters.initial(layout, Hyperparameters(np.ones(2), 1.0, 0.5), rng)
-    trainer = Trainer(BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, lambda: Adam(0.02), rng)
+    trainer = Trainer(
+        BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, (Adam(0.02), Adam(0.02)), rng
+    )
     for _ in trainer.run(Schedule(200, None)):
         pass
     assert 20 < trainer.n_skipped < 90
@@ -262,7 +306,7 @@ def test_robbins_monro_climbs_the_bound(rng):
     rows = table(rng, n=400)
     parameters = Parameters.initial(Layout(3, 2, 6, "triangular"), Hyperparameters(np.ones(2), 1.0, 0.5), rng)
     estimator = BoundEstimator(GlobalObjective(), Normal(), True)
-    trainer = Trainer(estimator, parameters, rows, lambda: RobbinsMonro(0.5, 0.6), rng)
+    trainer = Trainer(estimator, parameters, rows, (RobbinsMonro(0.5, 0.6), RobbinsMonro(0.5, 0.6)), rng)
     for _ in trainer.run(Schedule(1500, None)):
         pass
     assert np.mean(trainer.bounds[-200:]) > np.mean(trainer.bounds[:20]) + 0.1
@@ -280,5 +324,7 @@ class TestPlateau:
     def test_training_winds_down_after_it(self, rng):
         rows = table(rng, n=60)
         parameters = Parameters.initial(Layout(1, 2, 2, "diagonal"), Hyperparameters(np.ones(2), 1.0, 0.5), rng)
-        trainer = Trainer(BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, lambda: Adam(0.05), rng)
+        trainer = Trainer(
+            BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, (Adam(0.05), Adam(0.05)), rng
+        )
         assert max(trainer.run(Schedule(20_000, 1e-2))) < 10_000

@@ -13,8 +13,9 @@ __all__ = ["Blocking", "choose_n_blocks"]
 
 Array = NDArray[np.floating]
 
-# Even k-means looks at every pair of row and centre; beyond this many rows the tree takes over.
+# Even k-means looks at every pair of row and centre; beyond so many rows or pairs the tree takes over.
 KMEANS_ROWS = 20_000
+KMEANS_PAIRS = 4_000_000
 
 
 def choose_n_blocks(n_rows: int, n_frequencies: int) -> int:
@@ -49,7 +50,7 @@ class Blocking:
         if self.labels is not None:
             partition, labels = NearestRow.fit(rows.X, self.labels, metric), self.labels
         else:
-            few = len(rows.y) <= KMEANS_ROWS
+            few = len(rows.y) <= KMEANS_ROWS and len(rows.y) * self.n_blocks <= KMEANS_PAIRS
             build = even_kmeans if self.kind == "kmeans" or (self.kind == "auto" and few) else grow_tree
             partition, labels = build(rows.X, self.n_blocks, np.random.default_rng(self.seed), metric)
         return partition, rows.sort_by(labels, self.n_blocks)

@@ -21,7 +21,7 @@ Labels = NDArray[np.integer]
 # Predictions are made this many rows at a time: it bounds the memory, and as every chunk
 # has the same shape a row's prediction does not depend on which rows came with it.
 CHUNK = 2048
-BLOCKS_PER_TASK = 64
+TASK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -145,13 +145,15 @@ def _local_models(rows: Rows, frequencies: Array, ridge: float, n_jobs: int | No
         for _ in frequencies
     ]
 
+    step = max(1, TASK_BYTES // (8 * size * size))
+
     def build(draw: int, start: int) -> None:
-        blocks = range(start, min(start + BLOCKS_PER_TASK, rows.n_blocks))
+        blocks = range(start, min(start + step, rows.n_blocks))
         solved = solve(block_statistics(rows, blocks, frequencies[draw]), ridge)
         models[draw].weights[start : blocks.stop] = solved.weights
         models[draw].whitener[start : blocks.stop] = solved.whitener
 
-    tasks = [(draw, start) for draw in range(len(frequencies)) for start in range(0, rows.n_blocks, BLOCKS_PER_TASK)]
+    tasks = [(draw, start) for draw in range(len(frequencies)) for start in range(0, rows.n_blocks, step)]
     with one_blas_thread():
         Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(build)(*task) for task in tasks)
     return models

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ssgp.bases import Base
 from ssgp.conditional import Conditional, condition
+from ssgp.learning import Optimizers
 from ssgp.parameters import Hyperparameters, Parameters
 from ssgp.partition import Partition
 from ssgp.posterior import AffinePosterior, finish
@@ -36,7 +37,11 @@ class Context:
     draw_seed : int
         Of the draws that predictions average over.
     step_rng : Generator
-        Of the training steps; `partial_fit` goes on with it.
+        Of the training steps; `partial_fit` goes on with it,
+    optimizers : pair of Optimizer
+        and with these.
+    n_waiting : int
+        Rows that have joined since the last training step.
     """
 
     units: Standardizer
@@ -45,6 +50,8 @@ class Context:
     n_draws: int
     draw_seed: int
     step_rng: np.random.Generator
+    optimizers: Optimizers
+    n_waiting: int = 0
 
     def numbers_of(self, blocks: ArrayLike, X: Array) -> NDArray[np.integer]:
         """Numbers of blocks given by their labels, one a row of X."""
@@ -63,6 +70,8 @@ class FittedAttributes(TypedDict):
     """Attributes of a fitted regressor; their meaning is in its docstring."""
 
     posterior_: AffinePosterior
+    input_mean_: Array
+    target_mean_: float
     lengthscale_: Array
     signal_variance_: float
     noise_variance_: float
@@ -89,7 +98,7 @@ def fitted_attributes(
     Parameters
     ----------
     context : Context
-        Units, base and seeds.
+        Units, base and seeds; kept, as are the parameters.
     parameters : Parameters
         What was learned; kept, so pass a copy of parameters that are still moving.
     rows : Rows
@@ -108,6 +117,8 @@ def fitted_attributes(
     frequency_unit, weight_unit = own.frequency_deviation / units.x_scale, units.y_scale * own.weight_deviation(m)
     return {
         "posterior_": finish(parameters, context.base, frequency_unit, weight_unit),
+        "input_mean_": units.x_mean,
+        "target_mean_": units.y_mean,
         "lengthscale_": own.lengthscale * units.x_scale,
         "signal_variance_": own.signal_variance * units.y_scale**2,
         "noise_variance_": own.noise_variance * units.y_scale**2,

@@ -1,11 +1,13 @@
 """One learning run, from settings to learned parameters."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.bases import Base
 from ssgp.blocking import Blocking
@@ -18,10 +20,12 @@ from ssgp.training import BoundEstimator, Schedule, Trainer
 __all__ = ["Learner"]
 
 Array = NDArray[np.floating]
+Optimizers = tuple[Optimizer, Optimizer]
 
 # Where blocks drive the gradient and the metric is learned, the first round's blocks are in
 # standardised inputs; the second round's are grown in the metric that the first one found.
 FIRST_ROUND = 1 / 3
+SKIPPED_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Learner:
         What drives the gradient of the global objective.
     partition_metric : {"learned", "standardized"}
         What distances between rows are measured in.
+    plain_metric : array of shape (d,)
+        Factor of each standardised input in distances, where they do not follow the lengthscales.
     batch_size : int
         Rows that a step should see, where `blocks_per_step` is "auto".
     blocks_per_step, draws_per_step : int
@@ -56,6 +62,7 @@ class Learner:
     make_optimizer: Callable[[], Optimizer]
     minibatch: str
     partition_metric: str
+    plain_metric: Array
     batch_size: int
     blocks_per_step: int | Literal["auto"]
     draws_per_step: int
@@ -69,30 +76,37 @@ class Learner:
     def metric(self, parameters: Parameters) -> Array:
         """Factor of each input in distances between rows."""
         lengthscale = parameters.hyperparameters.lengthscale
-        return 1.0 / lengthscale if self.partition_metric == "learned" else np.ones_like(lengthscale)
+        return 1.0 / lengthscale if self.partition_metric == "learned" else self.plain_metric
 
-    def trainer(self, parameters: Parameters, rows: Rows, rng: np.random.Generator) -> Trainer:
+    def make_optimizers(self) -> Optimizers:
+        """Fresh optimisers for the vectors and for the mixing matrix."""
+        return self.make_optimizer(), self.make_optimizer()
+
+    def trainer(self, parameters: Parameters, rows: Rows, optimizers: Optimizers, rng: np.random.Generator) -> Trainer:
         """Trainer that moves `parameters` on the blocks of `rows`."""
         estimator = BoundEstimator(self.objective, self.base, self.learn_hyperparameters)
         n_blocks = self.blocks_per_step
         if n_blocks == "auto":
             n_blocks = max(1, round(self.batch_size * rows.n_blocks / len(rows.y)))
-        return Trainer(estimator, parameters, rows, self.make_optimizer, rng, n_blocks, self.draws_per_step)
+        return Trainer(estimator, parameters, rows, optimizers, rng, n_blocks, self.draws_per_step)
 
     def ascend(
         self,
         parameters: Parameters,
         rows: Rows,
         blocking: Blocking,
+        optimizers: Optimizers,
         rng: np.random.Generator,
         after_step: Callable[[float], bool],
     ) -> None:
         """Move `parameters` up the bound until the schedule ends or `after_step(bound)` says stop."""
+        trainers: list[Trainer] = []
         for driving, schedule in self._rounds(parameters, rows, blocking):
-            trainer = self.trainer(parameters, driving, rng)
-            for _ in trainer.run(schedule):
-                if after_step(trainer.bounds[-1]):
+            trainers.append(self.trainer(parameters, driving, optimizers, rng))
+            for _ in trainers[-1].run(schedule):
+                if after_step(trainers[-1].bounds[-1]):
                     return
+        _report_skipped(sum(t.n_skipped for t in trainers), sum(len(t.bounds) for t in trainers))
 
     def _rounds(self, parameters: Parameters, rows: Rows, blocking: Blocking) -> Iterator[tuple[Rows, Schedule]]:
         """Rows that drive the gradient, and for how long."""
@@ -102,8 +116,24 @@ class Learner:
         max_iter = self.schedule.max_iter
         first = int(FIRST_ROUND * max_iter)
         if first and self.partition_metric == "learned" and blocking.labels is None:
-            _, blocked = blocking(rows, np.ones(rows.X.shape[1]))
+            _, blocked = blocking(rows, self.plain_metric)
             yield blocked, Schedule(first, self.schedule.tol)
             max_iter -= first
         _, blocked = blocking(rows, self.metric(parameters))
         yield blocked, Schedule(max_iter, self.schedule.tol)
+
+
+def _report_skipped(n_skipped: int, n_steps: int) -> None:
+    """Warn of steps that had no finite gradient; raise if none had."""
+    if n_skipped == n_steps:
+        raise ValueError(
+            f"none of {n_steps} training steps had a finite bound and gradient; "
+            "look for extreme values in X, y, sample_weight or the starting hyperparameters"
+        )
+    if n_skipped > SKIPPED_SHARE * n_steps:
+        warnings.warn(
+            f"{n_skipped} of {n_steps} training steps were left out because their gradient was not finite; "
+            "the model may not have converged",
+            ConvergenceWarning,
+            stacklevel=2,
+        )

@@ -22,6 +22,8 @@ __all__ = ["Block", "BlockGradient", "Draw", "GlobalObjective", "LocalObjective"
 
 Array = NDArray[np.floating]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
+# float32 sums leave Phi^T Phi uncertain by about 1e-7 of its trace, n m: a ridge near that needs float64 sums.
+FLOAT32_RIDGE = 4e-6
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,9 @@ class LocalObjective:
         ridge = hyperparameters.ridge(n_frequencies)
         phi = features(block.X, draw.frequencies)
         weighted_phi = block.weighted(phi)
-        factor, inverse = _factorize((phi.T @ weighted_phi).astype(float), ridge)
-        weights = cho_solve((factor, True), (weighted_phi.T @ block.y).astype(float), check_finite=False)
+        gram, moment = _sums(phi, weighted_phi, block.y, precise=ridge < FLOAT32_RIDGE * block.total * n_frequencies)
+        factor, inverse = _factorize(gram, ridge)
+        weights = cho_solve((factor, True), moment, check_finite=False)
         residual = block.y - phi @ weights.astype(phi.dtype)
         weighted_residual = block.weighted(residual)
         penalized = float(residual @ weighted_residual) + ridge * float(weights @ weights)
@@ -160,6 +163,13 @@ def _outer_minus_product(rows: Array, columns: Array, product: tuple[Array, Arra
     out = (-symmetric @ phi.T).T
     add_outer = sger if out.dtype == np.float32 else dger
     return add_outer(1.0, rows, columns, a=out, overwrite_a=True)
+
+
+def _sums(phi: Array, weighted_phi: Array, y: Array, precise: bool) -> tuple[Array, Array]:
+    """Phi^T W Phi and Phi^T W y in float64, summed in float64 where `precise`."""
+    if precise:
+        phi, weighted_phi = phi.astype(float, copy=False), weighted_phi.astype(float, copy=False)
+    return (phi.T @ weighted_phi).astype(float, copy=False), (weighted_phi.T @ y).astype(float, copy=False)
 
 
 def _factorize(gram: Array, ridge: float) -> tuple[Array, Array]:

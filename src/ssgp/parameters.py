@@ -1,7 +1,8 @@
 """Everything the bound is maximised over, as named views of one flat vector.
 
-One vector makes an optimiser a few vectorised lines, and a step on it a single
-uninterruptible operation: Ctrl-C finds the parameters before a step or after it.
+One vector makes an optimiser a few vectorised lines, and each of a step's two updates (of
+the vectors, and now and then of the mixing matrix) a single operation that Ctrl-C cannot
+split: whenever it comes, the parameters are those of a whole model.
 
 The posterior is kept in *whitened* coordinates u = alpha / (prior deviation), in which
 the prior is standard normal and the divergence from it does not depend on the

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp.bases import Base, StandardBase
+from ssgp.bases import Base, is_standardized
 from ssgp.parameters import Layout, Parameters
 
 __all__ = ["AffinePosterior", "MixingFactors", "MixingSummary", "finish", "memory_needed", "scale_matrix"]
@@ -19,8 +19,12 @@ LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
 def memory_needed(layout: Layout, itemsize: int = 4) -> int:
-    """Bytes that training this posterior takes: M, its gradient, two moments and scratch."""
-    copies = 7 if _dense_blocks(layout) else 6
+    """Bytes that this posterior takes at its peak.
+
+    Training holds the mixing matrix, its gradient twice and three arrays of the optimiser's; the finished
+    posterior is two float64 matrices, and a determinant or inverse of a dense M three more.
+    """
+    copies = 16 if _dense_blocks(layout) else 12
     return copies * itemsize * layout.mixing_size**2
 
 
@@ -166,7 +170,7 @@ def mixing_gradient(parameters: Parameters, steps: list[MixingFactors], base: Ba
     if blocks:
         gradient[own, own] += np.sum(blocks, axis=0)
     gradient /= len(steps)
-    if isinstance(base, StandardBase):
+    if is_standardized(base):
         pull = np.exp(2.0 * parameters.log_scale) / n
         gradient -= pull[:, None] * parameters.mixing
         gradient[np.diag_indices(len(pull))] -= pull
@@ -202,7 +206,7 @@ def add_divergence(
     gradient.log_scale += 1.0 / n
     log_determinant = summary.log_determinant + float(parameters.log_scale.sum(dtype=float))
     dimension = parameters.layout.dimension
-    if not isinstance(base, StandardBase):
+    if not is_standardized(base):
         prior = 0.5 * float(np.mean(np.sum(alpha * alpha, axis=1, dtype=float)))
         return float(np.mean(base.log_density(z))) - log_determinant + prior + 0.5 * dimension * LOG_TWO_PI
     shift, row_squares = parameters.shift, np.exp(2.0 * parameters.log_scale) * summary.row_squares
@@ -214,7 +218,7 @@ def add_divergence(
 
 def prior_gradient(base: Base, alpha: Array, n: float) -> Array | float:
     """Sampled gradient of log p(alpha) / n, where it has to be sampled."""
-    return 0.0 if isinstance(base, StandardBase) else -alpha / n
+    return 0.0 if is_standardized(base) else -alpha / n
 
 
 @dataclass(frozen=True)

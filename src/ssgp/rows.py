@@ -25,9 +25,10 @@ CHUNK = 65536
 class Standardizer:
     """Affine map between a user's units and the model's.
 
-    Inputs are centred always, which changes nothing in a stationary kernel and keeps
-    float32 phases accurate under huge offsets; they are scaled, and the target centred
-    and scaled, on request.
+    Inputs are centred and scaled, and the target scaled, always: with a lengthscale for each
+    input and variances in the target's units this changes nothing in the model, and keeps
+    float32 accurate under huge offsets and tiny scales. Centring the target does change it,
+    from a prior mean of zero to one of the target's mean, and is done on request.
 
     Attributes
     ----------
@@ -43,15 +44,18 @@ class Standardizer:
     y_scale: float
 
     @classmethod
-    def fit(cls, X: Array, y: Array, weight: Array | None, scale: bool) -> "Standardizer":
+    def fit(cls, X: Array, y: Array, weight: Array | None, centre_target: bool) -> "Standardizer":
         """Estimate centre and scale; a constant column keeps scale 1."""
-        inputs = StandardScaler(copy=False, with_std=scale).fit(X, sample_weight=weight)
-        x_mean = np.asarray(inputs.mean_, dtype=float)
-        if not scale:
-            return cls(x_mean, np.ones(X.shape[1]), 0.0, 1.0)
-        target = StandardScaler(copy=False).fit(y[:, None], sample_weight=weight)
-        x_scale = np.asarray(inputs.scale_, dtype=float)
-        return cls(x_mean, x_scale, np.asarray(target.mean_).item(), np.asarray(target.scale_).item())
+        with np.errstate(over="ignore", invalid="ignore"):
+            inputs = StandardScaler(copy=False).fit(X, sample_weight=weight)
+            target = StandardScaler(copy=False).fit(y[:, None], sample_weight=weight)
+            mean, scale = np.asarray(target.mean_).item(), np.asarray(target.scale_).item()
+            if not centre_target:
+                mean, scale = 0.0, float(np.hypot(mean, scale)) or 1.0
+        x_mean, x_scale = np.asarray(inputs.mean_, dtype=float), np.asarray(inputs.scale_, dtype=float)
+        _check_range(np.asarray(np.isfinite(x_scale)), "X")
+        _check_range(np.asarray([np.isfinite(scale)]), "y")
+        return cls(x_mean, x_scale, mean, scale)
 
     def inputs(self, X: Array, order: NDArray[np.integer] | slice = slice(None)) -> Array:
         """Standardise rows ``X[order]`` to float32, a chunk at a time."""
@@ -60,7 +64,9 @@ class Standardizer:
         for start in range(0, n_rows, CHUNK):
             part = slice(start, start + CHUNK)
             rows = X[part] if isinstance(order, slice) else X[order[part]]
-            out[part] = (rows - self.x_mean) / self.x_scale
+            with np.errstate(over="ignore"):
+                out[part] = (rows - self.x_mean) / self.x_scale
+        _check_range(np.asarray(np.isfinite(out).all(axis=0)), "X")
         return out
 
     def rows(
@@ -103,6 +109,11 @@ class Rows:
         """How many rows the table counts for."""
         return Block(self.X, self.y, self.weight).total
 
+    @property
+    def labels(self) -> NDArray[np.integer]:
+        """Block of each row, shape (n,)."""
+        return np.repeat(np.arange(self.n_blocks), np.diff(self.bounds))
+
     def block(self, index: int) -> Block:
         """Block `index`, as views."""
         rows = slice(self.bounds[index], self.bounds[index + 1])
@@ -133,3 +144,10 @@ def even_bounds(n_rows: int, block_size: int) -> NDArray[np.integer]:
     n_blocks = max(1, -(-n_rows // block_size))
     slices = list(gen_even_slices(n_rows, n_blocks))
     return np.array([0, *(part.stop for part in slices)])
+
+
+def _check_range(fine: NDArray[np.bool_], name: str) -> None:
+    """Raise an error that names the first column with values too extreme to standardise."""
+    if not fine.all():
+        where = f" in column {int(np.argmin(fine))}" if name == "X" else ""
+        raise ValueError(f"Input {name} has values{where} too extreme to standardise; drop or transform them first")

@@ -2,7 +2,9 @@
 
 import copy
 import warnings
+from dataclasses import replace
 from functools import partial
+from math import log
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp.bases import Base, resolve_base
+from ssgp.bases import Base, check_base, resolve_base
 from ssgp.blocking import Blocking, choose_n_blocks
 from ssgp.conditional import Conditional
 from ssgp.fitted import Context, FittedAttributes, fitted_attributes, in_nats, initial_hyperparameters
@@ -28,7 +30,7 @@ from ssgp.progress import CallbackSupportMixin, Monitor, StepHooks
 from ssgp.rows import Rows, Standardizer, even_bounds
 from ssgp.threads import one_blas_thread
 from ssgp.training import Schedule
-from ssgp.validation import check_inputs, check_memory, check_rows
+from ssgp.validation import check_inputs, check_local_memory, check_memory, check_rows, columns_unchanged_on_error
 
 __all__ = ["SVBSSGPRegressor"]
 
@@ -101,7 +103,9 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     signal_variance, noise_variance : float or "auto", default="auto"
         Start (or fixed value) in squared units of the target; 1 and 1/2 of its variance by default.
     normalize : bool, default=True
-        Whether inputs and target are standardised. Predictions are in the target's units either way.
+        Whether the target is centred, and distances of ``partition_metric="standardized"`` are in
+        standardised inputs. False keeps the prior mean at zero and raw distances. Lengthscales,
+        variances and predictions are in the table's units either way.
     warm_start : bool, default=False
         Whether `fit` goes on from the last solution.
     n_jobs : int or None, default=None
@@ -114,7 +118,12 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     posterior_ : AffinePosterior
-        q(alpha), frequencies and weights in the units of inputs and target.
+        q(alpha), frequencies and weights in the units of inputs and target: the function is
+        ``target_mean_ + features(X - input_mean_, frequencies) @ weights``.
+    input_mean_ : array of shape (d,)
+        What is subtracted from the inputs.
+    target_mean_ : float
+        What is added to the function: the prior mean.
     lengthscale_ : array of shape (d,)
         Lengthscales in the units of the inputs.
     signal_variance_, noise_variance_ : float
@@ -122,7 +131,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     n_iter_ : int
         Steps taken.
     bound_trace_ : array of shape (n_iter_,)
-        Stochastic estimates of the lower bound of log p(y), in nats.
+        Stochastic estimates of the lower bound of log p(y), in nats, of the rows there were at each step.
     partition_ : Partition
         The blocks; ``partition_.n_blocks`` is their number.
     block_labels_ : array of shape (p,) or None
@@ -186,6 +195,8 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     posterior_: AffinePosterior
+    input_mean_: Array
+    target_mean_: float
     lengthscale_: Array
     signal_variance_: float
     noise_variance_: float
@@ -291,29 +302,39 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         self : SVBSSGPRegressor
             Fitted.
         """
-        X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True)
-        self._check_gamma(self.gamma)
-        learner = self._learner()
-        going_on = self.warm_start and hasattr(self, "_context")
-        units = self._context.units if going_on else Standardizer.fit(X, y, weight, self.normalize)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        start, order, step_rng, seeds = np.random.default_rng(seed).spawn(4)
-        partition_seed, draw_seed = seeds.integers(2**31, size=2).tolist()
-        shuffle = order.permutation(len(y))
-        known, numbers = (None, None) if labels is None else np.unique(labels[shuffle], return_inverse=True)
-        blocking = self._blocking(len(y), numbers, partition_seed)
-        parameters = self._start(learner, units, start)
-        rows = units.rows(X, y, weight, shuffle, even_bounds(len(y), self.batch_size))
-        context = Context(units, learner.base, known, self.n_draws, draw_seed, step_rng)
-        self._learn(learner, context, parameters, rows, blocking, monitor)
+        with columns_unchanged_on_error(self):
+            X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True)
+            self._check_gamma(self.gamma, self.objective == "local")
+            going_on = self.warm_start and hasattr(self, "_context")
+            units = self._context.units if going_on else Standardizer.fit(X, y, weight, self.normalize)
+            learner = self._learner(units)
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            start, order, step_rng, seeds = np.random.default_rng(seed).spawn(4)
+            partition_seed, draw_seed = seeds.integers(2**31, size=2).tolist()
+            shuffle = order.permutation(len(y))
+            known, numbers = (None, None) if labels is None else np.unique(labels[shuffle], return_inverse=True)
+            blocking = self._blocking(len(y), numbers, partition_seed)
+            parameters = self._start(learner, units, start)
+            rows = units.rows(X, y, weight, shuffle, even_bounds(len(y), self.batch_size))
+            optimizers = learner.make_optimizers()
+            context = Context(units, learner.base, known, self.n_draws, draw_seed, step_rng, optimizers)
+            self._learn(learner, context, parameters, rows, blocking, monitor)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows: train on for as many steps as they fill, and let them join their blocks.
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        blocks: ArrayLike | None = None,
+    ) -> Self:
+        """Add rows: they join their blocks, and every `batch_size` of them bring one more training step.
 
-        The first call is `fit`. Later ones keep units and partition; rows of all calls are
-        kept, and the gradient is drawn from all of them.
+        The first call is `fit`. Later ones keep units, partition and settings; rows of all calls
+        are kept, steps are drawn from all of them, and the local models are built anew, which is
+        one pass over the rows: prefer a few large calls to many small ones.
 
         Parameters
         ----------
@@ -323,6 +344,8 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             New targets.
         sample_weight : array-like of shape (n,), optional
             How many rows each new row counts for.
+        blocks : array-like of shape (n,), optional
+            Labels of the new rows' blocks, from those given to `fit`; by default the nearest.
 
         Returns
         -------
@@ -330,25 +353,33 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             Fitted.
         """
         if not hasattr(self, "_context"):
-            return self.fit(X, y, sample_weight)
-        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
-        context, learner, partition = copy.deepcopy(self._context), self._learner(), self.partition_
+            return self.fit(X, y, sample_weight, blocks=blocks)
+        X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=False)
+        context, partition, parameters = copy.deepcopy(self._context), self.partition_, self._parameters.copy()
+        learner = self._learner(context.units)
+        self._check_layout(learner)
         new = context.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
-        old_labels = np.repeat(np.arange(self._rows.n_blocks), np.diff(self._rows.bounds))
-        labels = np.concatenate([old_labels, partition.assign(new.X)])
-        rows = driving = self._rows.append(new).sort_by(labels, partition.n_blocks)
-        if not learner.on_blocks:
-            shuffle = context.step_rng.permutation(len(rows.y))
-            driving = rows.reorder(shuffle, even_bounds(len(shuffle), self.batch_size))
-        parameters = self._parameters.copy()
-        trainer = learner.trainer(parameters, driving, context.step_rng)
-        with one_blas_thread():
-            n_steps = -(-len(y) // self.batch_size)
-            for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
-                pass
-        trace = np.concatenate([self.bound_trace_, in_nats(trainer.bounds, rows, context.units)])
+        at = partition.assign(new.X) if labels is None else context.numbers_of(labels, new.X)
+        rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, at]), partition.n_blocks)
+        n_steps, n_waiting = divmod(context.n_waiting + len(y), self.batch_size)
+        bounds = self._train_on(learner, context, parameters, rows, n_steps) if n_steps else []
+        trace = np.concatenate([self.bound_trace_, in_nats(bounds, rows, context.units)])
+        context = replace(context, n_waiting=n_waiting)
         vars(self).update(fitted_attributes(context, parameters, rows, partition, trace, self.n_jobs))
         return self
+
+    def _train_on(
+        self, learner: Learner, context: Context, parameters: Parameters, rows: Rows, n_steps: int
+    ) -> list[float]:
+        """Take some more steps on rows that are sorted by block; return the bounds on the way."""
+        if not learner.on_blocks:
+            shuffle = context.step_rng.permutation(len(rows.y))
+            rows = rows.reorder(shuffle, even_bounds(len(shuffle), self.batch_size))
+        trainer = learner.trainer(parameters, rows, context.optimizers, context.step_rng)
+        with one_blas_thread():
+            for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
+                pass
+        return trainer.bounds
 
     def predict(
         self,
@@ -384,7 +415,8 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "_conditional")
         X = check_inputs(self, X)
-        gamma = self._check_gamma(self.gamma if gamma is None else gamma)
+        local = self._parameters.layout.n_weights == 0
+        gamma = self._check_gamma(self.gamma if gamma is None else gamma, local)
         known = None if blocks is None else self._context.numbers_of(blocks, X)
         units = self._context.units
         mean = np.empty(len(X))
@@ -417,16 +449,16 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         def attributes() -> FittedAttributes:
             partition, blocked = blocking(rows, learner.metric(parameters))
             trace = in_nats(bounds, rows, context.units)
-            return fitted_attributes(context, parameters.copy(), blocked, partition, trace, self.n_jobs)
+            return fitted_attributes(copy.deepcopy(context), parameters.copy(), blocked, partition, trace, self.n_jobs)
 
         def after_step(bound: float) -> bool:
             bounds.append(bound)
-            return hooks.after_step(len(bounds), bound)
+            return hooks.after_step(len(bounds), bound - log(context.units.y_scale))
 
         hooks = StepHooks(self, self.max_iter, attributes, monitor, self.verbose)
         with one_blas_thread():
             try:
-                learner.ascend(parameters, rows, blocking, context.step_rng, after_step)
+                learner.ascend(parameters, rows, blocking, context.optimizers, context.step_rng, after_step)
             except KeyboardInterrupt:
                 warnings.warn(
                     f"training was interrupted after {len(bounds)} of at most {self.max_iter} steps; "
@@ -434,10 +466,20 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
                     ConvergenceWarning,
                     stacklevel=4,
                 )
-            vars(self).update(attributes())
+            try:
+                fitted = attributes()
+            except KeyboardInterrupt:
+                warnings.warn(
+                    "interrupted while the local models were built; building them, without which there is no model. "
+                    "Interrupt again to give up",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+                fitted = attributes()
+        vars(self).update(fitted)
         hooks.close()
 
-    def _learner(self) -> Learner:
+    def _learner(self, units: Standardizer) -> Learner:
         """Resolve the settings of the learning run."""
         adam = self.optimizer == "adam"
         rate = (0.02 if adam else 0.5) if self.learning_rate == "auto" else self.learning_rate
@@ -448,6 +490,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             make_optimizer=partial(Adam, rate) if adam else partial(RobbinsMonro, rate, self.decay),
             minibatch=self.minibatch,
             partition_metric=self.partition_metric,
+            plain_metric=np.ones_like(units.x_scale) if self.normalize else units.x_scale,
             batch_size=self.batch_size,
             blocks_per_step=self.blocks_per_step,
             draws_per_step=self.draws_per_step,
@@ -461,27 +504,42 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         n_blocks = choose_n_blocks(n_rows, self.n_frequencies) if self.n_blocks == "auto" else self.n_blocks
         if n_blocks > n_rows:
             raise ValueError(f"n_blocks={n_blocks} must be at most the number of rows, found {n_rows} rows")
+        check_local_memory(n_blocks, self.n_frequencies, self.n_draws)
         return Blocking(self.partition, n_blocks, None, seed)
+
+    def _layout(self, learner: Learner) -> Layout:
+        n_weights = learner.objective.n_weights(self.n_frequencies)
+        return Layout(self.n_frequencies, self.n_features_in_, n_weights, self.posterior)
+
+    def _check_layout(self, learner: Learner) -> None:
+        """Refuse to go on from a solution of another shape."""
+        layout, last = self._layout(learner), self._parameters.layout
+        if last != layout or learner.base != self._context.base:
+            raise ValueError(
+                f"cannot go on from {last} with base {self._context.base}: the settings now ask for {layout} "
+                f"with base {learner.base}; set warm_start=False and call fit to start anew"
+            )
 
     def _start(self, learner: Learner, units: Standardizer, rng: np.random.Generator) -> Parameters:
         """Where learning begins: from the last solution, or from the prior."""
-        n_weights = learner.objective.n_weights(self.n_frequencies)
-        layout = Layout(self.n_frequencies, self.n_features_in_, n_weights, self.posterior)
-        if self.warm_start and hasattr(self, "_parameters"):
-            if self._parameters.layout != layout:
-                raise ValueError(
-                    f"warm_start=True goes on from {self._parameters.layout}, which does not fit {layout}; "
-                    "set warm_start=False to start anew"
-                )
-            return self._parameters.copy()
+        layout = self._layout(learner)
         check_memory(layout)
+        check_base(learner.base, layout.dimension)
         start = initial_hyperparameters(self.lengthscale, self.signal_variance, self.noise_variance, units)
-        return Parameters.initial(layout, start, rng)
+        parameters = Parameters.initial(layout, start, rng)
+        if not (self.warm_start and hasattr(self, "_parameters")):
+            return parameters
+        self._check_layout(learner)
+        last = self._parameters.copy()
+        if not self.learn_hyperparameters:
+            last.hyper[:] = parameters.hyper
+        return last
 
-    def _check_gamma(self, gamma: float) -> float:
+    @staticmethod
+    def _check_gamma(gamma: float, local: bool) -> float:
         if not -1 <= gamma <= 1:
             raise ValueError(f"gamma must lie in [-1, 1], got {gamma!r}")
-        if self.objective == "local" and gamma != 0:
+        if local and gamma != 0:
             raise ValueError(
                 f"objective='local' integrates the nuisance variables out: gamma must be 0, got {gamma!r}. "
                 "Use objective='global' for other test conditionals."

@@ -1,6 +1,6 @@
 """Stochastic maximisation of the bound (appendix G): sample blocks, sample z, take a step."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp.bases import Base, StandardBase
+from ssgp.bases import Base, is_standardized
 from ssgp.objectives import BlockGradient, Draw, Objective
 from ssgp.optimizers import Optimizer
 from ssgp.parameters import Hyperparameters, Layout, Parameters
@@ -32,7 +32,7 @@ Array = NDArray[np.floating]
 
 N_PROBE_BLOCKS = 10
 
-# The noise's floor keeps Phi^T Phi + ridge I well above the rounding of float32 features.
+# In the units of standardised data. Below the noise's floor the float32 features' own rounding is the noise.
 NOISE_RANGE = (1e-6, 1e6)
 SIGNAL_RANGE = (1e-6, 1e6)
 LENGTHSCALE_RANGE = (1e-4, 1e6)
@@ -106,7 +106,7 @@ class BoundEstimator:
         return Estimate(value - divergence / n, gradient, factors)
 
     def _integrates_weights(self, layout: Layout) -> bool:
-        return weights_are_conditionally_affine(layout) and isinstance(self.base, StandardBase)
+        return weights_are_conditionally_affine(layout) and is_standardized(self.base)
 
     def _draws(self, parameters: Parameters, hyperparameters: Hyperparameters, alpha: Array) -> Iterator[Draw]:
         """Take draws of u to frequencies and weights in the data's units."""
@@ -158,10 +158,10 @@ def _sum(parts: list[BlockGradient]) -> BlockGradient:
 
 
 def _hyper_range(parameters: Parameters) -> tuple[Array, Array]:
-    """Least and greatest logarithms of the lengthscales, the signal and the noise."""
+    """Least and greatest logarithms of the lengthscales, the signal and the noise; the start lies between them."""
     ranges = [LENGTHSCALE_RANGE] * parameters.layout.n_inputs + [SIGNAL_RANGE, NOISE_RANGE]
     least, greatest = np.log(np.array(ranges, dtype=parameters.flat.dtype)).T
-    return least, greatest
+    return np.minimum(least, parameters.hyper), np.maximum(greatest, parameters.hyper)
 
 
 class Plateau:
@@ -219,8 +219,8 @@ class Trainer:
         Where to start; moved in place.
     rows : Rows
         The blocks that are sampled.
-    make_optimizer : callable
-        Returns a fresh optimiser.
+    optimizers : pair of Optimizer
+        For the vectors among the parameters, and for the mixing matrix.
     rng : Generator
         Draws blocks and z.
     blocks_per_step, draws_per_step : int
@@ -235,7 +235,7 @@ class Trainer:
         estimator: BoundEstimator,
         parameters: Parameters,
         rows: Rows,
-        make_optimizer: Callable[[], Optimizer],
+        optimizers: tuple[Optimizer, Optimizer],
         rng: np.random.Generator,
         blocks_per_step: int = 1,
         draws_per_step: int = 1,
@@ -245,7 +245,7 @@ class Trainer:
         self.blocks_per_step, self.draws_per_step, self.mixing_every = blocks_per_step, draws_per_step, mixing_every
         self.bounds: list[float] = []
         self.n_skipped = 0
-        self._for_vectors, self._for_mixing = make_optimizer(), make_optimizer()
+        self._for_vectors, self._for_mixing = optimizers
         self._pending: list[MixingFactors] = []
         self._samples = self._sample()
         self._summary = summarize_mixing(parameters)
@@ -261,7 +261,8 @@ class Trainer:
             self.bounds.append(self.bounds[-1] if self.bounds else -np.inf)
             return self.bounds[-1]
         self.parameters.vectors += self._for_vectors.step(estimate.gradient.vectors, shrink)
-        np.clip(self.parameters.hyper, *self._hyper_range, out=self.parameters.hyper)
+        if self.estimator.learn_hyperparameters:
+            np.clip(self.parameters.hyper, *self._hyper_range, out=self.parameters.hyper)
         self._mix(estimate.mixing, shrink)
         self.bounds.append(estimate.bound)
         return estimate.bound

@@ -1,6 +1,8 @@
 """Checks of what a user passes, with errors that say where, what and what to do instead."""
 
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -11,9 +13,31 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from ssgp.parameters import Layout
 from ssgp.posterior import memory_needed
 
-__all__ = ["check_blocks", "check_inputs", "check_memory", "check_positive", "check_rows"]
+__all__ = [
+    "check_blocks",
+    "check_inputs",
+    "check_local_memory",
+    "check_memory",
+    "check_positive",
+    "check_rows",
+    "columns_unchanged_on_error",
+]
 
 Array = NDArray[np.floating]
+
+
+@contextmanager
+def columns_unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Let the estimator expect the columns it did before if what happens inside raises."""
+    names = ("n_features_in_", "feature_names_in_")
+    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            vars(estimator).pop(name, None)
+        vars(estimator).update(before)
+        raise
 
 
 def check_rows(
@@ -43,6 +67,8 @@ def check_rows(
         return X, y, None, labels
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = weight > 0
+    if kept.any() and not (weight[kept].min() >= 1e-30 and weight.max() <= 1e30):
+        raise ValueError(f"sample_weight must be 0 or from 1e-30 to 1e30, found {weight[kept].min()} to {weight.max()}")
     if not kept.any():
         raise ValueError("sample_weight is zero for every row; at least one must be positive")
     if kept.all():
@@ -81,8 +107,9 @@ def check_blocks(blocks: ArrayLike, X: Array, name: str = "blocks") -> NDArray[A
     """Labels of blocks, one a row."""
     labels = column_or_1d(np.asarray(blocks))
     check_consistent_length(labels, X)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"{name} contains NaN or infinity; every row needs the label of its block")
+    missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
+    if missing or (labels.dtype.kind == "O" and any(label is None or label != label for label in labels)):
+        raise ValueError(f"{name} has missing values; every row needs the label of its block")
     return labels
 
 
@@ -111,11 +138,23 @@ def check_memory(layout: Layout, available: int | None = None) -> None:
     )
 
 
+def check_local_memory(n_blocks: int, n_frequencies: int, n_draws: int, available: int | None = None) -> None:
+    """Refuse local models that do not fit."""
+    needed, available = n_blocks * n_draws * (2 * n_frequencies) ** 2 * 4, available or _available_memory()
+    if needed > available:
+        raise ValueError(
+            f"the local models of n_blocks={n_blocks}, n_draws={n_draws} and n_frequencies={n_frequencies} need "
+            f"{needed / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are available; lower one of the three"
+        )
+
+
 def _available_memory() -> int:
-    """Bytes of memory that can still be had, as the system tells."""
-    try:
-        with open("/proc/meminfo") as lines:
-            fields = dict(line.split(":") for line in lines)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**33
+    """Bytes of memory that can still be had, as the system and its control group tell."""
+    limits = []
+    with suppress(OSError, KeyError, ValueError), open("/proc/meminfo") as lines:
+        fields = dict(line.split(":") for line in lines)
+        limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
+    with suppress(OSError, ValueError):
+        group = Path("/sys/fs/cgroup")
+        limits.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return min(limits, default=8 * 2**30)
