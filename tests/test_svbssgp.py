@@ -257,10 +257,11 @@ def test_predictions_at_any_iteration(waves):
     @pytest.mark.parametrize("presses", [1, 2])
     def test_ctrl_c_while_the_local_models_are_built(self, presses, waves, monkeypatch):
         """One press is forgiven, for there is no model without them; a second one is obeyed."""
+        import ssgp.conditional
         import ssgp.fitted
 
         X, y, _ = waves
-        left, build = [presses], ssgp.fitted.condition
+        left, build = [presses], ssgp.conditional.condition
 
         def interrupted(*arguments):
             if left[0]:
