@@ -76,6 +76,8 @@ def test_a_users_base_learns(posterior, waves):
         {"minibatch": "blocks", "n_blocks": 5, "blocks_per_step": 2, "draws_per_step": 3},
         {"minibatch": "blocks", "n_blocks": 5, "partition_metric": "standardized", "partition": "tree"},
         {"optimizer": "robbins-monro", "max_iter": 2000},
+        {"integrate_weights": True},
+        {"integrate_weights": True, "posterior": "block", "base": "laplace"},
         {"normalize": False},
         {"learn_hyperparameters": False, "noise_variance": 0.01, "signal_variance": 1.0, "lengthscale": 1.0},
         {"n_blocks": 20, "partition": "kmeans"},
