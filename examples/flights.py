@@ -67,11 +67,11 @@ def draw(path: Path, y: NDArray, mean: NDArray, std: NDArray, trace: NDArray) ->
     middle.plot(levels, [coverage(y, mean, std, level=level) for level in levels], color=ACCENT, lw=2)
     middle.set(xlabel="nominal coverage", ylabel="share of test flights inside", xlim=(0, 1), ylim=(0, 1))
     middle.set_title("calibration", fontsize=10)
-    window = max(1, len(trace) // 8)
+    window = max(1, len(trace) // 20)
     smooth = np.convolve(trace, np.full(window, 1 / window), mode="valid")
     right.plot(np.arange(len(smooth)) + window, smooth / 1e6, color=INK, lw=1.5)
     right.set(xlabel="step", ylabel="smoothed bound (million nats)", xlim=(0, None))
-    right.set_title("learning", fontsize=10)
+    right.set_title("learning (global objective)", fontsize=10)
     for axes in (left, middle, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
@@ -108,7 +108,7 @@ def main() -> None:
     print("\nWhat delays depend on (shortest lengthscales first, in standard deviations of the input):")
     print("  " + ", ".join(f"{data.feature_names[i]} {lengthscale[i]:.1f}" for i in order))
     mean, std, _ = results["sVBSSGP, local objective"]
-    draw(options.figure, data.y_test, mean, std, best.bound_trace_)
+    draw(options.figure, data.y_test, mean, std, models["sVBSSGP, global objective"].bound_trace_)
     print(f"\nFigure: {options.figure}")
 
 
