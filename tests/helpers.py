@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ssgp import SVBSSGPRegressor
+
 
 def central_difference(function, x, step=1e-6):
     """Gradient of a scalar function by central differences, in the shape of x."""
@@ -35,3 +37,8 @@ def dual_gp(K, K_star, k_star_star, y, noise):
     """Mean and variance of the latent function of an exact GP, by dense matrices."""
     inverse = np.linalg.inv(K + noise * np.eye(len(y)))
     return K_star @ inverse @ y, k_star_star - np.einsum("ij,jk,ik->i", K_star, inverse, K_star)
+
+
+def quick(**settings):
+    """A small regressor with a small budget."""
+    return SVBSSGPRegressor(**{"n_frequencies": 10, "max_iter": 800, "n_draws": 3, "random_state": 0, **settings})

@@ -1,21 +1,21 @@
 """From learned parameters to a model that predicts."""
 
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ssgp.bases import Base
-from ssgp.conditional import Conditional, condition
+from ssgp.conditional import condition
 from ssgp.learning import Optimizers
 from ssgp.parameters import Hyperparameters, Parameters
 from ssgp.partition import Partition
-from ssgp.posterior import AffinePosterior, finish
+from ssgp.posterior import finish
 from ssgp.rows import Rows, Standardizer
 from ssgp.validation import check_blocks, check_positive
 
-__all__ = ["Context", "FittedAttributes", "fitted_attributes", "initial_hyperparameters"]
+__all__ = ["Context", "fitted_attributes", "initial_hyperparameters"]
 
 Array = NDArray[np.floating]
 
@@ -66,25 +66,6 @@ class Context:
         return at
 
 
-class FittedAttributes(TypedDict):
-    """Attributes of a fitted regressor; their meaning is in its docstring."""
-
-    posterior_: AffinePosterior
-    input_mean_: Array
-    target_mean_: float
-    lengthscale_: Array
-    signal_variance_: float
-    noise_variance_: float
-    n_iter_: int
-    bound_trace_: Array
-    partition_: Partition
-    block_labels_: NDArray[Any] | None
-    _context: Context
-    _parameters: Parameters
-    _rows: Rows
-    _conditional: Conditional
-
-
 def fitted_attributes(
     context: Context,
     parameters: Parameters,
@@ -92,7 +73,7 @@ def fitted_attributes(
     partition: Partition,
     bound_trace: Array,
     n_jobs: int | None,
-) -> FittedAttributes:
+) -> dict[str, Any]:
     """Everything a fitted model is, as of these parameters.
 
     Parameters

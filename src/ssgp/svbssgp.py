@@ -1,45 +1,37 @@
 """The paper's regressor: stochastic variational Bayesian sparse spectrum GP regression."""
 
 import copy
-import warnings
 from dataclasses import replace
 from functools import partial
-from math import log
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from ssgp.bases import Base, check_base, resolve_base
 from ssgp.blocking import Blocking, choose_n_blocks
-from ssgp.conditional import Conditional
-from ssgp.fitted import Context, FittedAttributes, fitted_attributes, in_nats, initial_hyperparameters
+from ssgp.estimator import BlockRegressor
+from ssgp.fitted import Context, fitted_attributes, in_nats, initial_hyperparameters
+from ssgp.fitting import Fitting, train_on
 from ssgp.learning import Learner
 from ssgp.objectives import GlobalObjective, LocalObjective
 from ssgp.optimizers import Adam, RobbinsMonro
 from ssgp.parameters import Layout, Parameters, PosteriorKind
-from ssgp.partition import Partition
-from ssgp.posterior import AffinePosterior
-from ssgp.progress import CallbackSupportMixin, Monitor, StepHooks
-from ssgp.rows import Rows, Standardizer, even_bounds
-from ssgp.threads import one_blas_thread
+from ssgp.progress import Monitor, StepHooks
+from ssgp.rows import Standardizer, even_bounds
 from ssgp.training import Schedule
-from ssgp.validation import check_inputs, check_local_memory, check_memory, check_rows, columns_unchanged_on_error
+from ssgp.validation import check_gamma, check_local_memory, check_memory, check_rows, columns_unchanged_on_error
 
 __all__ = ["SVBSSGPRegressor"]
 
 Array = NDArray[np.floating]
 
-PREDICT_ROWS = 1 << 17
 
-
-class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class SVBSSGPRegressor(BlockRegressor):
     """Sparse spectrum GP regression with a variational posterior over its frequencies (sVBSSGP).
 
     A Gaussian process is approximated by ``m`` trigonometric waves. Their frequencies, and one
@@ -197,23 +189,6 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     blocks_per_step: int | Literal["auto"]
     learning_rate: float | Literal["auto"]
 
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    posterior_: AffinePosterior
-    input_mean_: Array
-    target_mean_: float
-    lengthscale_: Array
-    signal_variance_: float
-    noise_variance_: float
-    n_iter_: int
-    bound_trace_: Array
-    partition_: Partition
-    block_labels_: NDArray[Any] | None
-    _context: Context
-    _parameters: Parameters
-    _rows: Rows
-    _conditional: Conditional
-
     def __init__(
         self,
         n_frequencies: int = 20,
@@ -311,7 +286,7 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         """
         with columns_unchanged_on_error(self):
             X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True)
-            self._check_gamma(self.gamma, self.objective == "local")
+            check_gamma(self.gamma, self.objective == "local")
             going_on = self.warm_start and hasattr(self, "_context")
             units = self._context.units if going_on else Standardizer.fit(X, y, weight, self.normalize)
             learner = self._learner(units)
@@ -325,7 +300,11 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             rows = units.rows(X, y, weight, shuffle, even_bounds(len(y), self.batch_size))
             optimizers = learner.make_optimizers()
             context = Context(units, learner.base, known, self.n_draws, draw_seed, step_rng, optimizers)
-            self._learn(learner, context, parameters, rows, blocking, monitor)
+            fitting = Fitting(learner, context, parameters, rows, blocking, self.n_jobs)
+            bounds: list[float] = []
+            hooks = StepHooks(self, self.max_iter, lambda: fitting.attributes(bounds), monitor, self.verbose)
+            vars(self).update(fitting.run(hooks, bounds))
+            hooks.close()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -369,122 +348,11 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         at = partition.assign(new.X) if labels is None else context.numbers_of(labels, new.X)
         rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, at]), partition.n_blocks)
         n_steps, n_waiting = divmod(context.n_waiting + len(y), self.batch_size)
-        bounds = self._train_on(learner, context, parameters, rows, n_steps) if n_steps else []
+        bounds = train_on(learner, context, parameters, rows, n_steps, self.batch_size) if n_steps else []
         trace = np.concatenate([self.bound_trace_, in_nats(bounds, rows, context.units)])
         context = replace(context, n_waiting=n_waiting)
         vars(self).update(fitted_attributes(context, parameters, rows, partition, trace, self.n_jobs))
         return self
-
-    def _train_on(
-        self, learner: Learner, context: Context, parameters: Parameters, rows: Rows, n_steps: int
-    ) -> list[float]:
-        """Take some more steps on rows that are sorted by block; return the bounds on the way."""
-        if not learner.on_blocks:
-            shuffle = context.step_rng.permutation(len(rows.y))
-            rows = rows.reorder(shuffle, even_bounds(len(shuffle), self.batch_size))
-        trainer = learner.trainer(parameters, rows, context.optimizers, context.step_rng)
-        with one_blas_thread():
-            for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
-                pass
-        return trainer.bounds
-
-    def predict(
-        self,
-        X: ArrayLike,
-        return_std: bool = False,
-        *,
-        latent: bool = False,
-        gamma: float | None = None,
-        blocks: ArrayLike | None = None,
-    ) -> Array | tuple[Array, Array]:
-        """Predictive mean, and deviation, averaged over the draws.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Inputs.
-        return_std : bool, default=False
-            Whether to return deviations too.
-        latent : bool, default=False
-            Whether they are the latent function's; by default they are a noisy observation's.
-        gamma : float in [-1, 1], optional
-            Another test conditional than the estimator's `gamma`.
-        blocks : array-like of shape (n,), optional
-            Labels of the rows' blocks, for a model fitted with `blocks`. By default a
-            row goes to the nearest block (there, to the block of the nearest training row).
-
-        Returns
-        -------
-        mean : array of shape (n,)
-            In the target's units.
-        std : array of shape (n,)
-            Only with `return_std`.
-        """
-        check_is_fitted(self, "_conditional")
-        X = check_inputs(self, X)
-        local = self._parameters.layout.n_weights == 0
-        gamma = self._check_gamma(self.gamma if gamma is None else gamma, local)
-        known = None if blocks is None else self._context.numbers_of(blocks, X)
-        units = self._context.units
-        mean = np.empty(len(X))
-        variance = np.empty(len(X)) if return_std else None
-        for start in range(0, len(X), PREDICT_ROWS):
-            part = slice(start, start + PREDICT_ROWS)
-            inputs = units.inputs(X[part])
-            at = self.partition_.assign(inputs) if known is None else known[part]
-            mean[part], spread = self._conditional.moments(inputs, at, gamma, return_std, self.n_jobs)
-            if variance is not None:
-                variance[part] = spread
-        mean = units.y_mean + units.y_scale * mean
-        if variance is None:
-            return mean
-        noise = 0.0 if latent else self._conditional.noise_variance
-        return mean, units.y_scale * np.sqrt(variance + noise)
-
-    def _learn(
-        self,
-        learner: Learner,
-        context: Context,
-        parameters: Parameters,
-        rows: Rows,
-        blocking: Blocking,
-        monitor: Monitor | None,
-    ) -> None:
-        """Learn, and then set the fitted attributes all at once, come Ctrl-C or not."""
-        bounds: list[float] = []
-
-        def attributes() -> FittedAttributes:
-            partition, blocked = blocking(rows, learner.metric(parameters))
-            trace = in_nats(bounds, rows, context.units)
-            return fitted_attributes(copy.deepcopy(context), parameters.copy(), blocked, partition, trace, self.n_jobs)
-
-        def after_step(bound: float) -> bool:
-            bounds.append(bound)
-            return hooks.after_step(len(bounds), bound - log(context.units.y_scale))
-
-        hooks = StepHooks(self, self.max_iter, attributes, monitor, self.verbose)
-        with one_blas_thread():
-            try:
-                learner.ascend(parameters, rows, blocking, context.optimizers, context.step_rng, after_step)
-            except KeyboardInterrupt:
-                warnings.warn(
-                    f"training was interrupted after {len(bounds)} of at most {self.max_iter} steps; "
-                    "the model of the last completed step is returned",
-                    ConvergenceWarning,
-                    stacklevel=4,
-                )
-            try:
-                fitted = attributes()
-            except KeyboardInterrupt:
-                warnings.warn(
-                    "interrupted while the local models were built; building them, without which there is no model. "
-                    "Interrupt again to give up",
-                    ConvergenceWarning,
-                    stacklevel=4,
-                )
-                fitted = attributes()
-        vars(self).update(fitted)
-        hooks.close()
 
     def _learner(self, units: Standardizer) -> Learner:
         """Resolve the settings of the learning run."""
@@ -542,14 +410,3 @@ class SVBSSGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         if not self.learn_hyperparameters:
             last.hyper[:] = parameters.hyper
         return last
-
-    @staticmethod
-    def _check_gamma(gamma: float, local: bool) -> float:
-        if not -1 <= gamma <= 1:
-            raise ValueError(f"gamma must lie in [-1, 1], got {gamma!r}")
-        if local and gamma != 0:
-            raise ValueError(
-                f"objective='local' integrates the nuisance variables out: gamma must be 0, got {gamma!r}. "
-                "Use objective='global' for other test conditionals."
-            )
-        return gamma

@@ -15,6 +15,7 @@ from ssgp.posterior import memory_needed
 
 __all__ = [
     "check_blocks",
+    "check_gamma",
     "check_inputs",
     "check_local_memory",
     "check_memory",
@@ -124,6 +125,18 @@ def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:
     if array.shape not in shapes or not np.all(np.isfinite(array)) or np.any(array <= 0):
         raise ValueError(f"{name} must be 'auto' or {allowed}, got {value!r}")
     return array
+
+
+def check_gamma(gamma: float, local: bool) -> float:
+    """A test conditional that the objective has."""
+    if not -1 <= gamma <= 1:
+        raise ValueError(f"gamma must lie in [-1, 1], got {gamma!r}")
+    if local and gamma != 0:
+        raise ValueError(
+            f"objective='local' integrates the nuisance variables out: gamma must be 0, got {gamma!r}. "
+            "Use objective='global' for other test conditionals."
+        )
+    return gamma
 
 
 def check_memory(layout: Layout, available: int | None = None) -> None:
