@@ -54,8 +54,8 @@ def test_flights_are_predicted_best_from_local_data(flights):
 def test_flights_with_the_local_objective(flights):
     model = SVBSSGPRegressor(20, objective="local", n_blocks=256, n_draws=5, max_iter=1000, random_state=0, n_jobs=-1)
     mean, std = model.fit(flights.X_train, flights.y_train).predict(flights.X_test, return_std=True)
-    assert rmse(flights.y_test, mean) < 35.5
-    assert mnlp(flights.y_test, mean, std) < 4.98
+    assert rmse(flights.y_test, mean) < 35.7
+    assert mnlp(flights.y_test, mean, std) < 5.0
     assert 0.94 < coverage(flights.y_test, mean, std) < 0.98
 
 

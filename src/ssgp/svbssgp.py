@@ -376,12 +376,15 @@ class SVBSSGPRegressor(BlockRegressor):
     def _blocking(self, n_rows: int, labels: NDArray[np.integer] | None, seed: int) -> Blocking:
         """Resolve the recipe for the blocks; `labels` are 0..p-1 where the user gave blocks."""
         if labels is not None:
-            return Blocking(self.partition, int(labels.max()) + 1, labels, seed)
-        n_blocks = choose_n_blocks(n_rows, self.n_frequencies) if self.n_blocks == "auto" else self.n_blocks
+            n_blocks = int(labels.max()) + 1
+        elif self.n_blocks == "auto":
+            n_blocks = choose_n_blocks(n_rows, self.n_frequencies)
+        else:
+            n_blocks = self.n_blocks
         if n_blocks > n_rows:
             raise ValueError(f"n_blocks={n_blocks} must be at most the number of rows, found {n_rows} rows")
         check_local_memory(n_blocks, self.n_frequencies, self.n_draws)
-        return Blocking(self.partition, n_blocks, None, seed)
+        return Blocking(self.partition, n_blocks, labels, seed)
 
     def _layout(self, learner: Learner) -> Layout:
         n_weights = learner.objective.n_weights(self.n_frequencies)
