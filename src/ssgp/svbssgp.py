@@ -78,7 +78,7 @@ class SVBSSGPRegressor(BlockRegressor):
     integrate_weights : bool, default=False
         Whether the global objective is averaged in closed form over the part of z that moves the
         weights alone (not for ``posterior="full"`` or a base of your own): a gradient of less
-        variance, for steps that take about a third longer.
+        variance, for steps that take about half as long again.
     optimizer : {"adam", "robbins-monro"}, default="adam"
         Robbins-Monro is plain gradient ascent with steps ``learning_rate (1 + t/100)^-decay``,
         for which convergence is guaranteed.
