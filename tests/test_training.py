@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from helpers import central_difference, naive_features
 from ssgp.bases import Laplace, Normal, StudentT
-from ssgp.learning import _report_skipped
+from ssgp.learning import report_skipped
 from ssgp.objectives import GlobalObjective, LocalObjective
 from ssgp.optimizers import Adam, RobbinsMonro
 from ssgp.parameters import Hyperparameters, Layout, Parameters
@@ -272,11 +272,11 @@ def test_the_mixing_matrix_learns_the_dependence(rng):
 
 
 def test_steps_left_out_are_reported():
-    _report_skipped(1, 200)
+    report_skipped(1, 200)
     with pytest.warns(ConvergenceWarning, match="30 of 200 training steps were left out"):
-        _report_skipped(30, 200)
+        report_skipped(30, 200)
     with pytest.raises(ValueError, match="none of 200 training steps had a finite bound"):
-        _report_skipped(200, 200)
+        report_skipped(200, 200)
 
 
 def test_fixed_hyperparameters_have_no_gradient(rng):

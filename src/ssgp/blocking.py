@@ -54,3 +54,7 @@ class Blocking:
             build = even_kmeans if self.kind == "kmeans" or (self.kind == "auto" and few) else grow_tree
             partition, labels = build(rows.X, self.n_blocks, np.random.default_rng(self.seed), metric)
         return partition, rows.sort_by(labels, self.n_blocks)
+
+    def sort(self, rows: Rows, metric: Array) -> Rows:
+        """The sorted rows alone, where no new row has to find its block."""
+        return self(rows, metric)[1] if self.labels is None else rows.sort_by(self.labels, self.n_blocks)

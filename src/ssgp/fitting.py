@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.blocking import Blocking
 from ssgp.fitted import Context, fitted_attributes, in_nats
-from ssgp.learning import Learner
+from ssgp.learning import Learner, report_skipped
 from ssgp.parameters import Parameters
 from ssgp.progress import StepHooks
 from ssgp.rows import Rows, even_bounds
@@ -98,4 +98,5 @@ def train_on(
     with one_blas_thread():
         for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
             pass
+    report_skipped(trainer.n_skipped, len(trainer.bounds))
     return trainer.bounds

@@ -17,7 +17,7 @@ from ssgp.parameters import Parameters
 from ssgp.rows import Rows
 from ssgp.training import BoundEstimator, Schedule, Trainer
 
-__all__ = ["Learner"]
+__all__ = ["Learner", "report_skipped"]
 
 Array = NDArray[np.floating]
 Optimizers = tuple[Optimizer, Optimizer]
@@ -106,10 +106,9 @@ class Learner:
         trainers: list[Trainer] = []
         for driving, schedule in self._rounds(parameters, rows, blocking):
             trainers.append(self.trainer(parameters, driving, optimizers, rng))
-            for _ in trainers[-1].run(schedule):
-                if after_step(trainers[-1].bounds[-1]):
-                    return
-        _report_skipped(sum(t.n_skipped for t in trainers), sum(len(t.bounds) for t in trainers))
+            if any(after_step(trainers[-1].bounds[-1]) for _ in trainers[-1].run(schedule)):
+                break
+        report_skipped(sum(t.n_skipped for t in trainers), sum(len(t.bounds) for t in trainers))
 
     def _rounds(self, parameters: Parameters, rows: Rows, blocking: Blocking) -> Iterator[tuple[Rows, Schedule]]:
         """Rows that drive the gradient, and for how long."""
@@ -119,14 +118,12 @@ class Learner:
         max_iter = self.schedule.max_iter
         first = int(FIRST_ROUND * max_iter)
         if first and self.partition_metric == "learned" and blocking.labels is None:
-            _, blocked = blocking(rows, self.plain_metric)
-            yield blocked, Schedule(first, self.schedule.tol)
+            yield blocking.sort(rows, self.plain_metric), Schedule(first, self.schedule.tol)
             max_iter -= first
-        _, blocked = blocking(rows, self.metric(parameters))
-        yield blocked, Schedule(max_iter, self.schedule.tol)
+        yield blocking.sort(rows, self.metric(parameters)), Schedule(max_iter, self.schedule.tol)
 
 
-def _report_skipped(n_skipped: int, n_steps: int) -> None:
+def report_skipped(n_skipped: int, n_steps: int) -> None:
     """Warn of steps that had no finite gradient; raise if none had."""
     if n_skipped == n_steps:
         raise ValueError(

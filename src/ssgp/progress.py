@@ -76,7 +76,7 @@ class StepHooks:
         vars(model).update(self._attributes())
         return model
 
-    def close(self) -> None:
-        """Training has ended."""
+    def close(self, fitted: Mapping[str, Any]) -> None:
+        """Training has ended, with these attributes."""
         if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._estimator, reconstruction_attributes=self._attributes)
+            self._context.call_on_fit_task_end(estimator=self._estimator, reconstruction_attributes=fitted)

@@ -303,8 +303,9 @@ class SVBSSGPRegressor(BlockRegressor):
             fitting = Fitting(learner, context, parameters, rows, blocking, self.n_jobs)
             bounds: list[float] = []
             hooks = StepHooks(self, self.max_iter, lambda: fitting.attributes(bounds), monitor, self.verbose)
-            vars(self).update(fitting.run(hooks, bounds))
-            hooks.close()
+            fitted = fitting.run(hooks, bounds)
+            vars(self).update(fitted)
+            hooks.close(fitted)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
