@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["features", "frequency_gradient", "spectral_kernel"]
+__all__ = ["features", "frequency_gradient", "spectral_kernel", "trend_features"]
 
 Array = NDArray[np.floating]
 TWO_PI = 2.0 * np.pi
@@ -62,6 +62,34 @@ def frequency_gradient(feature_gradient: Array, phi: Array, X: Array) -> Array:
     by_phase = feature_gradient[:, m:] * phi[:, :m]
     by_phase -= feature_gradient[:, :m] * phi[:, m:]
     return TWO_PI * (by_phase.T @ X)
+
+
+def trend_features(X: Array, lengthscale: Array, n_frequencies: int) -> Array:
+    """Constant and linear functions, ``[sqrt(m), sqrt(m / d) X / l]``, to stand beside m frequencies.
+
+    Under one prior for all weights each of the two kinds has the signal variance of the m waves
+    together: a block's level and slope need not be made up from slow waves.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows.
+    lengthscale : array of shape (d,)
+        Lengthscales l.
+    n_frequencies : int
+        m.
+
+    Returns
+    -------
+    array of shape (n, 1 + d)
+        In column-major order, in the dtype of `X`.
+    """
+    n_rows, n_inputs = X.shape
+    by_feature = np.empty((1 + n_inputs, n_rows), dtype=X.dtype)
+    by_feature[0] = np.sqrt(n_frequencies)
+    slope = (np.sqrt(n_frequencies / n_inputs) / lengthscale).astype(X.dtype)
+    np.multiply(X.T, slope[:, None], out=by_feature[1:])
+    return by_feature.T
 
 
 def spectral_kernel(A: Array, B: Array, frequencies: Array, signal_variance: float = 1.0) -> Array:

@@ -56,6 +56,8 @@ class Learner:
         a and b of appendix G.
     schedule : Schedule
         When to stop.
+    tail : array of shape (m, 1) or None
+        Factors of the frequencies' prior deviations, see `ssgp.spectra`.
     """
 
     objective: Objective
@@ -70,6 +72,7 @@ class Learner:
     blocks_per_step: int | Literal["auto"]
     draws_per_step: int
     schedule: Schedule
+    tail: Array | None = None
 
     @property
     def on_blocks(self) -> bool:
@@ -87,7 +90,9 @@ class Learner:
 
     def trainer(self, parameters: Parameters, rows: Rows, optimizers: Optimizers, rng: np.random.Generator) -> Trainer:
         """Trainer that moves `parameters` on the blocks of `rows`."""
-        estimator = BoundEstimator(self.objective, self.base, self.learn_hyperparameters, self.integrate_weights)
+        estimator = BoundEstimator(
+            self.objective, self.base, self.learn_hyperparameters, self.integrate_weights, self.tail
+        )
         n_blocks = self.blocks_per_step
         if n_blocks == "auto":
             n_blocks = max(1, round(self.batch_size * rows.n_blocks / len(rows.y)))

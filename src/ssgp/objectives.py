@@ -1,8 +1,8 @@
 """The data's part of the bound on one block of rows, with closed-form gradients.
 
 `GlobalObjective` is the paper's: log p(y_k | alpha), with one vector of weights s for all
-blocks (Lemma 3, Theorem 1, appendix F). `LocalObjective` is log p(y_k | theta), with weights
-of the block's own, integrated out: the likelihood of the very model that predicts at gamma = 0.
+blocks (Lemma 3, Theorem 1, appendix F). `LocalObjective` is log p(y_k | theta), with weights and
+a noise variance of the block's own, integrated out: the likelihood of the model that predicts.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from scipy.linalg import cho_solve
 from scipy.linalg.blas import dger, sger  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.linalg.lapack import dpotrf, dpotri  # pyright: ignore[reportAttributeAccessIssue]
 
-from ssgp.features import features, frequency_gradient
+from ssgp.features import features, frequency_gradient, trend_features
+from ssgp.noise import LEARNING_PRIOR, NoisePrior
 from ssgp.parameters import Hyperparameters
 
 __all__ = ["Block", "BlockGradient", "Draw", "GlobalObjective", "LocalObjective", "Objective"]
@@ -75,6 +76,7 @@ class BlockGradient:
     log_signal: float = 0.0
     weights: Array | None = None
     weight_scale: Array | None = None
+    log_lengthscale: Array | None = None
 
 
 class Objective(Protocol):
@@ -123,35 +125,57 @@ class GlobalObjective:
         )
 
 
+@dataclass(frozen=True)
 class LocalObjective:
-    """log p(y_k | theta), the block's weights integrated out."""
+    """log p(y_k | theta), the block's weights and noise variance integrated out.
+
+    Of the hyperparameters only the ridge, m noise / signal, matters: the noise's level is the block's own.
+
+    Attributes
+    ----------
+    noise_prior : NoisePrior
+        Prior of the block's noise variance.
+    trend : bool
+        Whether a constant and linear functions stand beside the waves.
+    """
+
+    noise_prior: NoisePrior = LEARNING_PRIOR
+    trend: bool = False
 
     def n_weights(self, n_frequencies: int) -> int:
         """None: they are integrated out."""
         return 0
 
     def __call__(self, block: Block, draw: Draw, hyperparameters: Hyperparameters) -> BlockGradient:
-        """Value and gradient on one block (the marginal likelihood of a sparse spectrum GP)."""
-        noise, n_frequencies = hyperparameters.noise_variance, len(draw.frequencies)
-        ridge = hyperparameters.ridge(n_frequencies)
-        phi = features(block.X, draw.frequencies)
+        """Value and gradient on one block."""
+        waves, n_frequencies = features(block.X, draw.frequencies), len(draw.frequencies)
+        phi = waves
+        if self.trend:
+            linear = trend_features(block.X, hyperparameters.lengthscale, n_frequencies)
+            phi = np.concatenate([waves.T, linear.T]).T
+        ridge, size, total = hyperparameters.ridge(n_frequencies), phi.shape[1], block.total
         weighted_phi = block.weighted(phi)
-        gram, moment = _sums(phi, weighted_phi, block.y, precise=ridge < FLOAT32_RIDGE * block.total * n_frequencies)
+        precise = ridge < FLOAT32_RIDGE * total * n_frequencies
+        gram, moment = _sums(phi, weighted_phi, block.y, precise)
         factor, inverse = _factorize(gram, ridge)
         weights = cho_solve((factor, True), moment, check_finite=False)
         residual = block.y - phi @ weights.astype(phi.dtype)
         weighted_residual = block.weighted(residual)
-        penalized = float(residual @ weighted_residual) + ridge * float(weights @ weights)
+        squares = float(weights @ weights)
+        rss = float(residual @ weighted_residual) + ridge * squares
+        precision = float(self.noise_prior.shape_after(total) / self.noise_prior.scale_after(rss))
         by_phi = _outer_minus_product(
-            weighted_residual, (weights / noise).astype(phi.dtype), (inverse.astype(phi.dtype), weighted_phi)
+            weighted_residual, (precision * weights).astype(phi.dtype), (inverse.astype(phi.dtype), weighted_phi)
         )
-        by_log_ridge = n_frequencies - 0.5 * ridge * (np.trace(inverse) + float(weights @ weights) / noise)
-        log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum()) - 2 * n_frequencies * np.log(ridge)
+        by_log_ridge = 0.5 * size - 0.5 * ridge * (float(np.trace(inverse)) + precision * squares)
+        log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum()) - size * log(ridge)
+        by_waves, by_linear = by_phi[:, : waves.shape[1]], by_phi[:, waves.shape[1] + 1 :]
         return BlockGradient(
-            value=-0.5 * (penalized / noise + log_determinant + block.total * (LOG_TWO_PI + log(noise))),
-            frequencies=frequency_gradient(by_phi, phi, block.X),
-            log_noise=0.5 * penalized / noise - 0.5 * block.total + by_log_ridge,
+            value=float(self.noise_prior.log_evidence(total, rss)) - 0.5 * log_determinant,
+            frequencies=frequency_gradient(by_waves, waves, block.X),
+            log_noise=by_log_ridge,
             log_signal=-by_log_ridge,
+            log_lengthscale=-np.einsum("ij,ij->j", by_linear, phi[:, waves.shape[1] + 1 :]) if self.trend else None,
         )
 
 

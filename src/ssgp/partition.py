@@ -22,6 +22,7 @@ Labels = NDArray[np.integer]
 KMEANS_ROWS_PER_BLOCK = 1000
 KMEANS_PAIRS = 20_000_000
 DIRECTION_ROWS = 512
+ASSIGN_ROWS = 16384
 
 
 class Partition(Protocol):
@@ -123,21 +124,33 @@ class BisectingTree:
         return len(self.thresholds) + 1
 
     def assign(self, X: Array) -> Labels:
-        """Block of each row: one pass a level."""
-        at = np.zeros(len(X), dtype=np.int64) if len(self.thresholds) else np.full(len(X), -1)
-        moving = np.flatnonzero(at >= 0)
-        while len(moving):
-            node = at[moving]
-            projection = np.einsum("ij,ij->i", X[moving], self.directions[node])
-            at[moving] = self.children[node, (projection >= self.thresholds[node]).astype(int)]
-            moving = moving[at[moving] >= 0]
+        """Block of each row: one pass a level, some rows at a time so that they stay in the cache."""
+        at = np.full(len(X), 0 if len(self.thresholds) else -1)
+        for start in range(0, len(X), ASSIGN_ROWS):
+            self._descend(X[start : start + ASSIGN_ROWS], at[start : start + ASSIGN_ROWS])
         return -1 - at
 
+    def _descend(self, X: Array, at: Labels) -> None:
+        """Take rows from the root to their blocks; `at` ends at -1 - block."""
+        # Nodes have as many levels above them as below, give or take one: all rows are still on their way.
+        for _ in range(self.n_blocks.bit_length() - 1):
+            at[:] = self._child(X, at)
+        moving = np.flatnonzero(at >= 0)
+        at[moving] = self._child(X[moving], at[moving])
 
-def grow_tree(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array) -> tuple[BisectingTree, Labels]:
+    def _child(self, X: Array, node: Labels) -> Labels:
+        projection = np.einsum("ij,ij->i", X, self.directions[node])
+        side = projection >= self.thresholds[node]
+        return self.children.ravel()[2 * node + side]
+
+
+def grow_tree(
+    X: Array, n_blocks: int, rng: np.random.Generator, metric: Array, jitter: float = 0.0
+) -> tuple[BisectingTree, Labels]:
     """Bisect the rows along the direction in which they differ most, until there are `n_blocks` blocks.
 
-    Blocks differ by at most one row; the time is n log p.
+    Blocks differ by at most one row; the time is n log p. With `jitter` a random vector of so much
+    the direction's length is added to it: another tree for every seed.
 
     Returns
     -------
@@ -158,6 +171,8 @@ def grow_tree(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array) 
         middle = (a + b) // 2
         rows, cut = slice(first_row[a], first_row[b]), first_row[middle] - first_row[a]
         direction = _widest_direction(scaled[rows], rng)
+        if jitter:
+            direction = direction + (jitter / np.sqrt(n_inputs) * rng.standard_normal(n_inputs)).astype(X.dtype)
         projection = scaled[rows] @ direction
         split = np.argpartition(projection, cut)
         node = middle - 1

@@ -71,12 +71,19 @@ class BoundEstimator:
     integrate_weights : bool
         Whether the part of z that moves the weights alone is integrated out where it can be:
         less variance, for a dearer step.
+    tail : array of shape (m, 1) or None
+        Factors of the frequencies' prior deviations, see `ssgp.spectra`.
     """
 
     def __init__(
-        self, objective: Objective, base: Base, learn_hyperparameters: bool, integrate_weights: bool = False
+        self,
+        objective: Objective,
+        base: Base,
+        learn_hyperparameters: bool,
+        integrate_weights: bool = False,
+        tail: Array | None = None,
     ) -> None:
-        self.objective, self.base = objective, base
+        self.objective, self.base, self.tail = objective, base, tail
         self.learn_hyperparameters, self.integrate_weights = learn_hyperparameters, integrate_weights
 
     def draw(self, layout: Layout, n_draws: int, rng: np.random.Generator) -> Array:
@@ -119,17 +126,21 @@ class BoundEstimator:
         """Take draws of u to frequencies and weights in the data's units."""
         layout = parameters.layout
         unit = hyperparameters.weight_deviation(layout.n_frequencies)
-        deviation = hyperparameters.frequency_deviation.astype(alpha.dtype)
+        deviation = self._frequency_deviation(hyperparameters).astype(alpha.dtype)
         scale = unit * weight_scale(parameters) if self._integrates_weights(layout) else None
         for u in alpha:
             whitened = u[: layout.n_theta].reshape(layout.n_frequencies, layout.n_inputs)
             weights = unit * u[layout.n_theta :] if layout.n_weights else None
             yield Draw(whitened * deviation, weights, scale)
 
-    @staticmethod
-    def _by_whitened(total: BlockGradient, hyperparameters: Hyperparameters, share: float) -> Array:
+    def _frequency_deviation(self, hyperparameters: Hyperparameters) -> Array:
+        """Prior deviations of the frequencies, shape (d,) or (m, d)."""
+        deviation = hyperparameters.frequency_deviation
+        return deviation if self.tail is None else self.tail * deviation
+
+    def _by_whitened(self, total: BlockGradient, hyperparameters: Hyperparameters, share: float) -> Array:
         """Gradient with respect to u at one draw."""
-        by_theta = (total.frequencies * (share * hyperparameters.frequency_deviation)).ravel()
+        by_theta = (total.frequencies * (share * self._frequency_deviation(hyperparameters))).ravel()
         if total.weights is None:
             return by_theta
         unit = share * hyperparameters.weight_deviation(len(total.frequencies))
@@ -144,6 +155,8 @@ def _add_hyperparameters(gradient: Parameters, total: BlockGradient, draw: Draw,
     if total.weight_scale is not None and draw.weight_scale is not None:
         by_log_signal += 0.5 * float(np.vdot(total.weight_scale, draw.weight_scale))
     gradient.log_lengthscale -= share * np.einsum("ij,ij->j", total.frequencies, draw.frequencies)
+    if total.log_lengthscale is not None:
+        gradient.log_lengthscale += share * total.log_lengthscale
     gradient.log_signal += share * by_log_signal
     gradient.log_noise += share * total.log_noise
 
@@ -154,6 +167,7 @@ def _sum(parts: list[BlockGradient]) -> BlockGradient:
         return parts[0]
     weights: list[Any] = [part.weights for part in parts]
     weight_scales: list[Any] = [part.weight_scale for part in parts]
+    lengthscales: list[Any] = [part.log_lengthscale for part in parts]
     return BlockGradient(
         value=sum(part.value for part in parts),
         frequencies=np.sum([part.frequencies for part in parts], axis=0),
@@ -161,6 +175,7 @@ def _sum(parts: list[BlockGradient]) -> BlockGradient:
         log_signal=sum(part.log_signal for part in parts),
         weights=None if weights[0] is None else np.sum(weights, axis=0),
         weight_scale=None if weight_scales[0] is None else np.sum(weight_scales, axis=0),
+        log_lengthscale=None if lengthscales[0] is None else np.sum(lengthscales, axis=0),
     )
 
 

@@ -1,0 +1,233 @@
+"""Nodes of a tree: sums over their rows, and the Student-t models that the sums determine.
+
+A branch is a group of neighbouring leaves. Its rows are read once, every leaf's sums are taken, and
+the models are solved from the branch down: a node's weights are shrunk towards its parent's,
+which have seen more rows, and the branch's towards zero. What is one leaf too small to tell
+is left as its ancestors have it, so that small leaves do no harm.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
+
+from ssgp.objectives import Block
+
+__all__ = ["LeafSums", "SolvedNodes", "leaf_sums", "log_pruning_weights", "solve_branch"]
+
+Array = NDArray[np.floating]
+
+# Relative to the trace of the Gram matrix: below it, float64 sums of float32 features are rounding.
+LEAST_RIDGE = 1e-11
+
+
+@dataclass(frozen=True)
+class LeafSums:
+    """Sufficient statistics of p nodes.
+
+    Attributes
+    ----------
+    products : array of shape (p, q + 1, q + 1)
+        Sums over rows of outer products of [phi, y]: Phi^T W Phi, Phi^T W y and y^T W y in one.
+    count : array of shape (p,)
+        Rows, or the sum of their weights.
+    """
+
+    products: Array
+    count: Array
+
+    def merge(self, other: "LeafSums") -> "LeafSums":
+        """Statistics of both sets of rows, node by node; associative and commutative."""
+        return LeafSums(self.products + other.products, self.count + other.count)
+
+    def grouped(self, size: int) -> "LeafSums":
+        """Statistics of parents: every `size` neighbours together."""
+        side = self.products.shape[-1]
+        return LeafSums(
+            self.products.reshape(-1, size, side, side).sum(axis=1), self.count.reshape(-1, size).sum(axis=1)
+        )
+
+
+def leaf_sums(phi: Array, block: Block, bounds: NDArray[np.integer]) -> LeafSums:
+    """Statistics of leaves whose rows are ``bounds[k]:bounds[k + 1]``, summed in float64.
+
+    Parameters
+    ----------
+    phi : array of shape (n, q)
+        Features of the rows.
+    block : Block
+        The rows, for their targets and weights.
+    bounds : int array of shape (p + 1,)
+        Where the leaves begin and end.
+    """
+    joined = np.empty((len(phi), phi.shape[1] + 1))
+    joined[:, :-1], joined[:, -1] = phi, block.y
+    weighted = block.weighted(joined)
+    products = np.empty((len(bounds) - 1, joined.shape[1], joined.shape[1]))
+    for k, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        np.matmul(joined[start:stop].T, weighted[start:stop], out=products[k])
+    count = np.diff(bounds).astype(float)
+    if block.weight is not None:
+        count = np.add.reduceat(np.append(block.weight, 0.0), bounds[:-1]) * (count > 0)
+    return LeafSums(products, count)
+
+
+@dataclass(frozen=True)
+class SolvedNodes:
+    """Models of p nodes of one level.
+
+    Attributes
+    ----------
+    weights : array of shape (p, q)
+        Posterior mean of the weights.
+    sketch : array of shape (p, k, q)
+        Rows b with E (b phi)^2 summed over k equal to the leverage phi^T A^-1 phi; exact where k = q.
+    count, rss : arrays of shape (p,)
+        Rows, and penalised residual sum of squares.
+    log_determinant : array of shape (p,)
+        log |A / ridge|.
+    """
+
+    weights: Array
+    sketch: Array
+    count: Array
+    rss: Array
+    log_determinant: Array
+
+    @staticmethod
+    def concatenate(parts: "list[SolvedNodes]") -> "SolvedNodes":
+        """Nodes of several branches."""
+        fields = ("weights", "sketch", "count", "rss", "log_determinant")
+        return SolvedNodes(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
+
+
+def solve_branch(
+    leaves: LeafSums, groups: list[int], ridge: float, signs: Array, shrink: bool = True
+) -> list[SolvedNodes]:
+    """Solve a branch from its root down.
+
+    Parameters
+    ----------
+    leaves : LeafSums
+        Statistics of the branch's leaves.
+    groups : list of int
+        Leaves under a node, for each level from the root (all of them) to the leaves (1).
+    ridge : float
+        m noise / signal.
+    signs : array of shape (k, q)
+        What the covariances are sketched with: E signs^T signs = I.
+    shrink : bool
+        Whether weights are shrunk towards the parent's, or all towards zero.
+
+    Returns
+    -------
+    list of SolvedNodes
+        For each level.
+    """
+    solved: list[SolvedNodes] = []
+    for depth, group in enumerate(groups):
+        prior = None
+        if depth and shrink:
+            prior = np.repeat(solved[-1].weights, groups[depth - 1] // group, axis=0)
+        solved.append(_solve(leaves.grouped(group), prior, ridge, signs))
+    return solved
+
+
+def _solve(sums: LeafSums, prior: Array | None, ridge: float, signs: Array) -> SolvedNodes:
+    """Solve nodes whose weights have the prior mean given, or zero.
+
+    One Cholesky factorisation of [[A, c], [c^T, y^T y]] also holds L^-1 c and the residual sum of squares.
+    """
+    p, size = len(sums.count), signs.shape[1]
+    bordered = _about(sums.products, prior)
+    diagonal = np.einsum("kii->ki", bordered)
+    floor = LEAST_RIDGE * diagonal[:, :size].sum(axis=1)
+    ridges = np.maximum(ridge, floor)
+    guard = 1e-12 * diagonal[:, size] + 1e-30
+    diagonal[:, :size] += ridges[:, None]
+    diagonal[:, size] = np.maximum(diagonal[:, size], 0.0) + guard
+    factor = _cholesky(bordered)
+    pivots = np.einsum("kii->ki", factor)
+    weights, sketch = np.empty((p, size)), np.empty((p, len(signs), size))
+    right = np.zeros((size + 1, 1 + len(signs)), order="F")
+    right[:size, 1:] = signs.T
+    for k in range(p):
+        right[:size, 0] = factor[k, size, :size]
+        # The factor's last row is solved for zero, which leaves the system of L^T alone.
+        solution = dtrtrs(factor[k].T, right, lower=0)[0]
+        weights[k], sketch[k] = solution[:size, 0], solution[:size, 1:].T
+    if prior is not None:
+        weights += prior
+    rss = np.maximum(pivots[:, size] ** 2 - guard, 0.0)
+    log_determinant = 2.0 * np.log(pivots[:, :size]).sum(axis=1) - size * np.log(ridges)
+    return SolvedNodes(weights, sketch, sums.count, rss, log_determinant)
+
+
+def _about(products: Array, prior: Array | None) -> Array:
+    """Sums of products with y replaced by the residual y - phi^T prior (a copy)."""
+    products = products.copy()
+    if prior is None:
+        return products
+    residual = np.concatenate([-prior, np.ones((len(prior), 1))], axis=1)
+    border = np.matmul(products, residual[:, :, None])[:, :, 0]
+    square = np.einsum("ki,ki->k", border, residual)
+    border[:, -1] = square
+    products[:, -1, :] = border
+    products[:, :, -1] = border
+    return products
+
+
+def _cholesky(matrices: Array) -> Array:
+    """Lower factors; what rounding has made indefinite gets a larger diagonal until it has one."""
+    try:
+        return np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return np.stack([_careful_cholesky(matrix) for matrix in matrices])
+
+
+def _careful_cholesky(matrix: Array) -> Array:
+    jitter = 1e-12 * np.diag(np.diagonal(matrix))
+    while True:
+        try:
+            return np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            matrix, jitter = matrix + jitter, 100.0 * jitter
+            if not np.isfinite(jitter).all():
+                raise
+
+
+def log_pruning_weights(evidence: list[Array]) -> list[Array]:
+    """The exact average over all prunings of a tree: log weight of every node for the rows below it.
+
+    A tree is pruned at a node with probability 1/2, independently (leaves cannot be pruned further), so
+    ``P(node) = (evidence(node) + product of P(children)) / 2`` and ``P(leaf) = evidence(leaf)``. A row's
+    prediction is the mixture of the nodes on its path with the weights that follow.
+
+    Parameters
+    ----------
+    evidence : list of arrays
+        Log evidence of the nodes of each level, from the root to the leaves; every level
+        has a multiple of the nodes of the one above, in order.
+
+    Returns
+    -------
+    list of arrays
+        Log weights, in the same shapes; along any path they sum to one.
+    """
+    total = evidence[-1]
+    stop = [np.zeros_like(total)]
+    for own in reversed(evidence[:-1]):
+        children = total.reshape(len(own), -1).sum(axis=1)
+        total = np.logaddexp(own, children) - np.log(2.0)
+        stop.append(own - np.log(2.0) - total)
+    stop.reverse()
+    weights, reached = [], np.zeros(len(evidence[0]))
+    for level, own in enumerate(stop):
+        reached = np.repeat(reached, len(own) // len(reached)) if level else reached
+        weights.append(reached + own)
+        # log(1 - exp(own)); at leaves, where own is 0, nothing goes on.
+        with np.errstate(divide="ignore"):
+            reached = reached + np.log(-np.expm1(np.minimum(own, 0.0)))
+    return weights

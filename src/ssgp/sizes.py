@@ -1,0 +1,80 @@
+"""Sizes of a forest that nobody has to choose, from the size of the table."""
+
+from dataclasses import dataclass
+from math import ceil, log2
+
+__all__ = ["ForestSizes", "choose_sizes"]
+
+# A model takes at most this share of the table it was fitted to (in float64).
+MODEL_SHARE = 0.5
+MOST_FREQUENCIES = 100
+LEAST_FREQUENCIES = 30
+ROWS_A_FREQUENCY = 50
+TREES = 8
+STEPS = 1500
+# Rows of a block that drives the gradient, for each frequency.
+BLOCK_ROWS_A_FREQUENCY = 7
+# Held-out rows: so many settle the calibration to about half a percent of coverage.
+HELD_OUT = 5000
+LEAST_HELD_OUT = 2000
+
+
+@dataclass(frozen=True)
+class ForestSizes:
+    """Sizes of a forest.
+
+    Attributes
+    ----------
+    n_frequencies, n_trees : int
+        m and T.
+    depth : int
+        Of the trees: there are 2^depth leaves.
+    block_size : int
+        Rows of a block that drives the gradient.
+    max_iter : int
+        Upper limit of the steps.
+    n_held_out, n_folds : int
+        Rows of a fold that calibrates, and how many folds there are.
+    """
+
+    n_frequencies: int
+    n_trees: int
+    depth: int
+    block_size: int
+    max_iter: int
+    n_held_out: int
+    n_folds: int
+
+
+def choose_sizes(
+    n_rows: int,
+    n_inputs: int,
+    n_frequencies: int | None,
+    n_trees: int | None,
+    leaf_size: int | None,
+    max_iter: int | None,
+    n_sketches: int | None,
+) -> ForestSizes:
+    """Fill in what was not set (None)."""
+    m = n_frequencies or min(MOST_FREQUENCIES, max(LEAST_FREQUENCIES, n_rows // ROWS_A_FREQUENCY))
+    trees = n_trees or TREES
+    smallest = leaf_size or least_leaf(n_inputs, m, trees, n_sketches)
+    n_held_out = max(1, min(HELD_OUT, n_rows // 10)) if n_rows > 1 else 0
+    n_folds = min(10, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0
+    return ForestSizes(
+        n_frequencies=m,
+        n_trees=trees,
+        depth=max(0, int(log2(max(1.0, n_rows / smallest)))),
+        block_size=BLOCK_ROWS_A_FREQUENCY * m,
+        max_iter=max_iter or STEPS,
+        n_held_out=n_held_out,
+        n_folds=n_folds,
+    )
+
+
+def least_leaf(n_inputs: int, n_frequencies: int, n_trees: int, n_sketches: int | None) -> int:
+    """Rows of a leaf for which the model is a fraction of the table, at least half as many as features."""
+    size = 2 * n_frequencies + 1 + n_inputs
+    vectors = 1 + (1 if n_sketches is None else n_sketches)
+    model_bytes, row_bytes = 2 * n_trees * vectors * size, 8 * (n_inputs + 1)
+    return max(n_frequencies, ceil(model_bytes / (MODEL_SHARE * row_bytes)))
