@@ -87,8 +87,16 @@ class Calibration:
         mean = average(components.mean, components.share)
         location = mean + self.spread * (components.mean - mean)
         squared = components.scale / components.shape * (1.0 + self.leverage * components.leverage)
-        dof = 1.0 / (0.5 / components.shape + 1.0 / self.dof)
-        return StudentMixture(location, self.noise * np.sqrt(squared), np.maximum(dof, 0.8 * LEAST_DOF), components.share)
+        return StudentMixture(location, self.noise * np.sqrt(squared), self._dof(components), components.share)
+
+    def noise_variance(self, components: Components) -> Array:
+        """Variance of the noise alone, averaged over the components, shape (n,)."""
+        dof = self._dof(components)
+        variance = self.noise**2 * components.scale / components.shape * dof / (dof - 2.0)
+        return average(variance, components.share)
+
+    def _dof(self, components: Components) -> Array:
+        return np.maximum(1.0 / (0.5 / components.shape + 1.0 / self.dof), 0.8 * LEAST_DOF)
 
 
 def fit_calibration(components: Components, y: Array, weight: Array | None = None) -> tuple[Calibration, float]:

@@ -11,24 +11,25 @@ from ssgp.calibration import Calibration, Components
 from ssgp.leaves import SolvedNodes, leaf_sums, log_pruning_weights, solve_branch
 from ssgp.mixture import average
 from ssgp.noise import NoisePrior, fit_noise_prior
-from ssgp.objectives import Block
 from ssgp.packing import Packed, pack
-from ssgp.parameters import Hyperparameters
 from ssgp.partition import BisectingTree, grow_tree
 from ssgp.rows import Rows
 from ssgp.threads import one_blas_thread
+from ssgp.waves import Waves
 
 __all__ = ["Forest", "Level", "SpectralTree", "TreeRecipe", "grow_partition", "plant"]
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
 
-# Predictions are made so many rows at a time: every chunk has the same shape, so a row's
-# prediction does not depend on which rows came with it.
-CHUNK = 2048
+# Predictions are made so many rows at a time,
+CHUNK = 16384
+# and products with them in this many: all of one shape, so that a row's prediction does not depend on
+# which rows came with it.
+TILE = 512
 # A tree is grown on at most so many rows, or so many a leaf; all rows then find their leaves.
 GROWING_ROWS = 200_000
-GROWING_ROWS_PER_LEAF = 32
+GROWING_ROWS_PER_LEAF = 48
 
 
 @dataclass(frozen=True)
@@ -100,36 +101,25 @@ class SpectralTree:
     ----------
     partition : BisectingTree
         The leaves.
-    projection : array of shape (d + 1, q), float32
-        Takes [x, 1] to the phases of 2m cosines (a sine is a cosine, a quarter turn late) and to the
-        1 + d constant and linear features.
-    n_waves : int
-        2m.
+    waves : Waves
+        Features of its leaves' models.
     levels : tuple of Level
         From branches to leaves, or the one level that predicts.
     """
 
     partition: BisectingTree
-    projection: Array
-    n_waves: int
+    waves: Waves
     levels: tuple[Level, ...]
-
-    def features(self, joined: Array) -> Array:
-        """Features of rows [x, 1] (n, d + 1), shape (n, q)."""
-        phi = joined @ self.projection
-        np.cos(phi[:, : self.n_waves], out=phi[:, : self.n_waves])
-        return phi
 
     def nbytes(self) -> int:
         """Bytes of the model."""
         models = sum(level.weights.nbytes + level.sketch.nbytes + level.count.nbytes * 2 for level in self.levels)
         tree = self.partition
-        return models + tree.directions.nbytes + tree.thresholds.nbytes + tree.children.nbytes + self.projection.nbytes
+        return models + tree.directions.nbytes + tree.thresholds.nbytes + tree.children.nbytes
 
-    def components(self, joined: Array, n_rows: int, with_leverage: bool) -> Components:
-        """What each level says of the first `n_rows` of rows [x, 1]; shape (levels, n)."""
-        leaf = self.partition.assign(joined[:n_rows, :-1])
-        phi = self.features(joined)[:n_rows]
+    def components(self, X: Array, phi: Array, with_leverage: bool) -> Components:
+        """What each level says of rows X (n, d) with features phi (n, q); shape (levels, n)."""
+        leaf = self.partition.assign(X)
         means, leverages, shapes, scales, shares = [], [], [], [], []
         for level in self.levels:
             node = leaf // level.group
@@ -147,36 +137,21 @@ class SpectralTree:
         return Components(mean, *(np.array(part, dtype=float) for part in (leverages, shapes, scales)), share)
 
 
-def _projection(frequencies: Array, lengthscale: Array) -> Array:
-    m, d = frequencies.shape
-    waves = 2.0 * np.pi * np.tile(frequencies.T, 2)
-    late = np.concatenate([np.zeros(m), np.full(m, -0.5 * np.pi)])
-    slopes = np.diag(np.sqrt(m / d) / lengthscale)
-    top = np.concatenate([waves, np.zeros((d, 1)), slopes], axis=1)
-    bottom = np.concatenate([late, [np.sqrt(m)], np.zeros(d)])
-    return np.concatenate([top, bottom[None]]).astype(np.float32)
-
-
 def join_one(X: Array) -> Array:
     """Rows [x, 1]."""
     return np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)
 
 
-def grow_partition(rows: Rows, hyperparameters: Hyperparameters, recipe: TreeRecipe, seed: int) -> BisectingTree:
+def grow_partition(rows: Rows, lengthscale: Array, recipe: TreeRecipe, seed: int) -> BisectingTree:
     """A randomised balanced tree in the learned metric, grown on rows in random order."""
     n_rows = max(GROWING_ROWS, GROWING_ROWS_PER_LEAF * recipe.n_leaves)
-    metric = (1.0 / hyperparameters.lengthscale).astype(np.float32)
+    metric = (1.0 / lengthscale).astype(np.float32)
     rng = np.random.default_rng(seed)
-    return grow_tree(rows.X[:n_rows], recipe.n_leaves, rng, metric, recipe.jitter)[0]
+    return grow_tree(rows.X[:n_rows], recipe.n_leaves, rng, metric, recipe.jitter, rows.y[:n_rows])[0]
 
 
 def plant(
-    rows: Rows,
-    partition: BisectingTree,
-    frequencies: Array,
-    hyperparameters: Hyperparameters,
-    recipe: TreeRecipe,
-    seed: int,
+    rows: Rows, partition: BisectingTree, waves: Waves, ridge: float, recipe: TreeRecipe, seed: int
 ) -> SpectralTree:
     """Fill a tree: one pass over the rows, branch by branch.
 
@@ -186,27 +161,25 @@ def plant(
         Training rows, in any order.
     partition : BisectingTree
         The leaves.
-    frequencies : array of shape (m, d)
-        The tree's draw of theta.
-    hyperparameters : Hyperparameters
-        For the ridge and the lengthscales.
+    waves : Waves
+        The tree's features.
+    ridge : float
+        m noise / signal.
     recipe : TreeRecipe
         Levels and sketches.
     seed : int
         Of the sketches.
     """
-    tree = SpectralTree(partition, _projection(frequencies, hyperparameters.lengthscale), 2 * len(frequencies), ())
-    size, ridge = tree.projection.shape[1], hyperparameters.ridge(len(frequencies))
-    signs = _signs(recipe.n_sketches, size, seed)
+    signs = _signs(recipe.n_sketches, waves.n_features, seed)
     by_leaf = rows.sort_by(partition.assign(rows.X), recipe.n_leaves)
     step, branches = recipe.groups[0], []
     for first in range(0, recipe.n_leaves, step):
         bounds = by_leaf.bounds[first : first + step + 1]
-        part = slice(bounds[0], bounds[-1])
-        block = Block(by_leaf.X[part], by_leaf.y[part], None if by_leaf.weight is None else by_leaf.weight[part])
-        sums = leaf_sums(tree.features(join_one(block.X)), block, bounds - bounds[0])
-        branches.append([_stored(s) for s in solve_branch(sums, list(recipe.groups), ridge, signs, recipe.shrink)])
-    return replace(tree, levels=_levels([SolvedNodes.concatenate(list(s)) for s in zip(*branches)], recipe))
+        block = by_leaf.part(slice(bounds[0], bounds[-1]))
+        sums = leaf_sums(waves.features(join_one(block.X)), block, bounds - bounds[0])
+        branches.append([_stored(s) for s in solve_branch(sums, recipe.groups, ridge, signs, recipe.shrink)])
+    solved = [SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)]
+    return SpectralTree(partition, waves, _levels(solved, recipe))
 
 
 def _stored(nodes: SolvedNodes) -> SolvedNodes:
@@ -265,39 +238,38 @@ class Forest:
         """Predictive mean of standardised rows X (n, d), shape (n,)."""
         out = np.empty(len(X))
 
-        def predict(part: slice, chunk: Array) -> None:
-            parts = [tree.components(chunk, part.stop - part.start, False) for tree in self.trees]
-            out[part] = np.mean([average(of.mean, of.share) for of in parts], axis=0)
+        def predict(start: int) -> None:
+            parts = self._by_tree(X[start : start + CHUNK], False)
+            out[start : start + CHUNK] = np.mean([average(of.mean, of.share) for of in parts], axis=0)
 
-        self._by_chunk(X, predict, n_jobs)
+        _in_chunks(len(X), predict, n_jobs)
         return out
 
     def components(self, X: Array, n_jobs: int | None) -> Components:
         """What trees (and levels) say of standardised rows, shape (T, n)."""
         found: list[Components | None] = [None] * -(-len(X) // CHUNK)
 
-        def predict(part: slice, chunk: Array) -> None:
-            of = [tree.components(chunk, part.stop - part.start, True) for tree in self.trees]
-            joined = Components.concatenate(of, axis=0)
+        def predict(start: int) -> None:
+            joined = Components.concatenate(self._by_tree(X[start : start + CHUNK], True), axis=0)
             if joined.share is not None:
                 joined = replace(joined, share=joined.share / len(self.trees))
-            found[part.start // CHUNK] = joined
+            found[start // CHUNK] = joined
 
-        self._by_chunk(X, predict, n_jobs)
+        _in_chunks(len(X), predict, n_jobs)
         return Components.concatenate([part for part in found if part is not None], axis=1)
 
-    @staticmethod
-    def _by_chunk(X: Array, predict: Callable[[slice, Array], None], n_jobs: int | None) -> None:
-        def task(start: int) -> None:
-            stop = min(start + CHUNK, len(X))
-            chunk = np.ones((CHUNK, X.shape[1] + 1), dtype=X.dtype)
-            chunk[: stop - start, :-1] = X[start:stop]
-            chunk[stop - start :, :-1] = 0.0
-            predict(slice(start, stop), chunk)
-
-        with one_blas_thread():
-            starts = range(0, len(X), CHUNK)
-            Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(task)(s) for s in starts)
+    def _by_tree(self, X: Array, with_leverage: bool) -> list[Components]:
+        """What each tree says of a chunk of rows; trees that share their waves share the features."""
+        n_tiles = -(-len(X) // TILE)
+        joined = np.zeros((n_tiles * TILE, X.shape[1] + 1), dtype=X.dtype)
+        joined[: len(X), :-1], joined[: len(X), -1] = X, 1.0
+        tiles = joined.reshape(n_tiles, TILE, -1)
+        parts, waves, phi = [], None, joined
+        for tree in self.trees:
+            if tree.waves is not waves:
+                waves, phi = tree.waves, tree.waves.features(tiles).reshape(len(joined), -1)[: len(X)]
+            parts.append(tree.components(X, phi, with_leverage))
+        return parts
 
     def only(self, level: int) -> "Forest":
         """The forest with one level of models: counted from the branches (0), or backwards (-1, leaves)."""
@@ -306,4 +278,12 @@ class Forest:
 
     def nbytes(self) -> int:
         """Bytes of the model."""
-        return sum(tree.nbytes() for tree in self.trees)
+        waves = {id(tree.waves): tree.waves.projection.nbytes for tree in self.trees}
+        return sum(tree.nbytes() for tree in self.trees) + sum(waves.values())
+
+
+def _in_chunks(n_rows: int, predict: Callable[[int], None], n_jobs: int | None) -> None:
+    """Call `predict` with the start of every chunk, in threads."""
+    with one_blas_thread():
+        starts = range(0, n_rows, CHUNK)
+        Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(predict)(s) for s in starts)

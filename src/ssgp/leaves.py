@@ -6,8 +6,8 @@ which have seen more rows, and the branch's towards zero. What is one leaf too s
 is left as its ancestors have it, so that small leaves do no harm.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,7 @@ class SolvedNodes:
 
 
 def solve_branch(
-    leaves: LeafSums, groups: list[int], ridge: float, signs: Array, shrink: bool = True
+    leaves: LeafSums, groups: Sequence[int], ridge: float, signs: Array, shrink: bool = True
 ) -> list[SolvedNodes]:
     """Solve a branch from its root down.
 
@@ -112,7 +112,7 @@ def solve_branch(
     ----------
     leaves : LeafSums
         Statistics of the branch's leaves.
-    groups : list of int
+    groups : sequence of int
         Leaves under a node, for each level from the root (all of them) to the leaves (1).
     ridge : float
         m noise / signal.

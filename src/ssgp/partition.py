@@ -23,6 +23,13 @@ KMEANS_ROWS_PER_BLOCK = 1000
 KMEANS_PAIRS = 20_000_000
 DIRECTION_ROWS = 512
 ASSIGN_ROWS = 16384
+# Of a cut that looks at the target: rows below which it does not, inputs that compete, and the
+# ridge of the linear models a row.
+COMPARED_ROWS = 40
+COMPETING_INPUTS = 2
+LINEAR_RIDGE = 1e-3
+MIN_SIDE_ROWS = 10
+PRODUCT_LEVELS = 5
 
 
 class Partition(Protocol):
@@ -111,7 +118,7 @@ class BisectingTree:
     thresholds : array of shape (p - 1,)
         Their offsets.
     children : int array of shape (p - 1, 2)
-        Left and right child: a node's number, or ``-1 - k`` for block k.
+        Left and right child: a node's number, or ``-1 - k`` for block k. Nodes are numbered level by level.
     """
 
     directions: Array
@@ -132,25 +139,37 @@ class BisectingTree:
 
     def _descend(self, X: Array, at: Labels) -> None:
         """Take rows from the root to their blocks; `at` ends at -1 - block."""
-        # Nodes have as many levels above them as below, give or take one: all rows are still on their way.
-        for _ in range(self.n_blocks.bit_length() - 1):
-            at[:] = self._child(X, at)
+        # Leaves are at the last two depths: all rows are still on their way.
+        n_full = self.n_blocks.bit_length() - 1
+        # One product with the few hyperplanes near the root is cheaper than finding each row's own.
+        n_top = min(n_full, PRODUCT_LEVELS)
+        projections = X @ self.directions[: 2**n_top - 1].T
+        first = np.arange(len(X)) * projections.shape[1]
+        for _ in range(n_top):
+            at[:] = self._child(at, projections.ravel()[first + at])
+        for _ in range(n_full - n_top):
+            at[:] = self._child(at, np.einsum("ij,ij->i", X, self.directions[at]))
         moving = np.flatnonzero(at >= 0)
-        at[moving] = self._child(X[moving], at[moving])
+        at[moving] = self._child(at[moving], np.einsum("ij,ij->i", X[moving], self.directions[at[moving]]))
 
-    def _child(self, X: Array, node: Labels) -> Labels:
-        projection = np.einsum("ij,ij->i", X, self.directions[node])
-        side = projection >= self.thresholds[node]
-        return self.children.ravel()[2 * node + side]
+    def _child(self, node: Labels, projection: Array) -> Labels:
+        return self.children.ravel()[2 * node + (projection >= self.thresholds[node])]
 
 
 def grow_tree(
-    X: Array, n_blocks: int, rng: np.random.Generator, metric: Array, jitter: float = 0.0
+    X: Array,
+    n_blocks: int,
+    rng: np.random.Generator,
+    metric: Array,
+    jitter: float = 0.0,
+    target: Array | None = None,
 ) -> tuple[BisectingTree, Labels]:
     """Bisect the rows along the direction in which they differ most, until there are `n_blocks` blocks.
 
     Blocks differ by at most one row; the time is n log p. With `jitter` a random vector of so much
-    the direction's length is added to it: another tree for every seed.
+    the direction's length is added to it: another tree for every seed. With a `target` (n,) two
+    of the inputs, drawn anew for each cut, compete with that direction: the cut is made along
+    the one for which linear models of the target in the two halves are most probable.
 
     Returns
     -------
@@ -161,45 +180,76 @@ def grow_tree(
     """
     n_rows, n_inputs = X.shape
     scaled, order = (X * metric).astype(X.dtype, copy=False), np.arange(n_rows)
+    y = None if target is None else target.copy()
     directions = np.zeros((n_blocks - 1, n_inputs), dtype=X.dtype)
     thresholds = np.zeros(n_blocks - 1, dtype=X.dtype)
     children = np.zeros((n_blocks - 1, 2), dtype=np.int64)
     first_row = np.arange(n_blocks + 1) * n_rows // n_blocks
-    # A node with blocks [a, b) is numbered by its middle block - 1, which no other node shares.
     pending = [(0, n_blocks)] if n_blocks > 1 else []
-    for a, b in pending:
+    for node, (a, b) in enumerate(pending):
         middle = (a + b) // 2
         rows, cut = slice(first_row[a], first_row[b]), first_row[middle] - first_row[a]
-        direction = _widest_direction(scaled[rows], rng)
-        if jitter:
-            direction = direction + (jitter / np.sqrt(n_inputs) * rng.standard_normal(n_inputs)).astype(X.dtype)
+        direction = _cut_direction(scaled[rows], None if y is None else y[rows], rng, jitter)
         projection = scaled[rows] @ direction
-        split = np.argpartition(projection, cut)
-        node = middle - 1
-        directions[node], thresholds[node] = direction * metric, projection[split[cut]]
+        split = np.argpartition(projection, [cut - 1, cut])
+        directions[node], thresholds[node] = direction * metric, _between(*projection[split[[cut - 1, cut]]])
         scaled[rows], order[rows] = scaled[rows][split], order[rows][split]
-        halves = [(a, middle), (middle, b)]
-        children[node] = [-1 - lo if hi - lo == 1 else (lo + hi) // 2 - 1 for lo, hi in halves]
-        pending.extend(half for half in halves if half[1] - half[0] > 1)
+        if y is not None:
+            y[rows] = y[rows][split]
+        for side, (lo, hi) in enumerate([(a, middle), (middle, b)]):
+            children[node, side] = -1 - lo if hi - lo == 1 else len(pending)
+            pending.extend([(lo, hi)] if hi - lo > 1 else [])
     labels = np.empty(n_rows, dtype=np.int64)
     labels[order] = np.repeat(np.arange(n_blocks), np.diff(first_row))
-    return _root_first(BisectingTree(directions, thresholds, children), n_blocks // 2 - 1), labels
+    return BisectingTree(directions, thresholds, children), labels
 
 
-def _root_first(tree: BisectingTree, root: int) -> BisectingTree:
-    """Renumber so that the root is node 0, swapping it with the node that was."""
-    if tree.n_blocks < 3 or root == 0:
-        return tree
-    swap = np.arange(len(tree.thresholds))
-    swap[[0, root]] = root, 0
-    children = np.where(tree.children >= 0, swap[np.maximum(tree.children, 0)], tree.children)
-    return BisectingTree(tree.directions[swap], tree.thresholds[swap], children[swap])
+def _cut_direction(X: Array, y: Array | None, rng: np.random.Generator, jitter: float) -> Array:
+    """Where to cut some rows."""
+    n_inputs = X.shape[1]
+    some = slice(None) if len(X) <= DIRECTION_ROWS else rng.integers(0, len(X), DIRECTION_ROWS)
+    sample = X[some]
+    widest = _widest_direction(sample)
+    if jitter:
+        widest = widest + (jitter / np.sqrt(n_inputs) * rng.standard_normal(n_inputs)).astype(X.dtype)
+    if y is None or len(sample) < COMPARED_ROWS:
+        return widest
+    inputs = rng.choice(n_inputs, min(COMPETING_INPUTS, n_inputs), replace=False)
+    candidates = np.stack([widest, *np.eye(n_inputs, dtype=X.dtype)[inputs]])
+    return candidates[int(np.argmax(_gains(sample, y[some], candidates)))]
 
 
-def _widest_direction(X: Array, rng: np.random.Generator) -> Array:
-    """First principal direction of a sample of the rows."""
-    sample = X if len(X) <= DIRECTION_ROWS else X[rng.integers(0, len(X), DIRECTION_ROWS)]
-    centred = sample - sample.mean(axis=0)
+def _gains(X: Array, y: Array, directions: Array) -> Array:
+    """Log likelihood of linear models of y in the two halves along each direction, up to a constant."""
+    n_rows, n_inputs = X.shape
+    deviation = X.std(axis=0)
+    joined = np.empty((n_rows, n_inputs + 2))
+    joined[:, 0], joined[:, -1] = 1.0, y
+    joined[:, 1:-1] = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    products = np.einsum("ni,nj->nij", joined, joined).reshape(n_rows, -1)
+    projections = X @ directions.T
+    right = (projections >= np.median(projections, axis=0)).astype(float)
+    side = joined.shape[1]
+    sums = np.concatenate([right.T @ products, (1.0 - right).T @ products]).reshape(-1, side, side)
+    counts = sums[:, 0, 0].copy()
+    diagonal = np.einsum("kii->ki", sums)
+    diagonal[:, :-1] += LINEAR_RIDGE * n_rows
+    weights = np.linalg.solve(sums[:, :-1, :-1], sums[:, :-1, -1:])[:, :, 0]
+    residual = np.maximum(sums[:, -1, -1] - np.einsum("ki,ki->k", weights, sums[:, :-1, -1]), 1e-9 * n_rows)
+    likelihood = -0.5 * counts * np.log(residual / np.maximum(counts, 1.0))
+    likelihood[counts < MIN_SIDE_ROWS] = -np.inf
+    return likelihood.reshape(2, -1).sum(axis=0)
+
+
+def _between(left: float, right: float) -> float:
+    """A threshold between two projections, at the right one if there is none: reaching it means right."""
+    middle = 0.5 * (left + right)
+    return middle if middle > left else right
+
+
+def _widest_direction(X: Array) -> Array:
+    """First principal direction."""
+    centred = X - X.mean(axis=0)
     return np.linalg.eigh(centred.T @ centred)[1][:, -1]
 
 

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any
@@ -19,6 +20,7 @@ from ssgp.partition import BisectingTree
 from ssgp.rows import Rows
 from ssgp.sizes import ForestSizes
 from ssgp.threads import one_blas_thread
+from ssgp.waves import Waves
 
 __all__ = ["Planter", "Seedling"]
 
@@ -28,17 +30,17 @@ Array = NDArray[np.floating]
 WORTH = 0.003
 CHOOSING_ROWS = 2000
 # Trees that lack so small a share of the rows are kept; otherwise they are grown again with all.
-NEGLIGIBLE = 1 / 50
+NEGLIGIBLE = 1 / 40
 # Too few rows to calibrate on: the leaves are taken at their word.
 LEAST_ROWS = 20
 
 
 @dataclass(frozen=True)
 class Seedling:
-    """What a tree is before rows fill it: its leaves, its frequencies, the seed of its sketches."""
+    """What a tree is before rows fill it: its leaves, its waves, the seed of its sketches."""
 
     partition: BisectingTree
-    frequencies: Array
+    waves: Waves
     seed: int
 
 
@@ -95,7 +97,7 @@ class Planter:
         at = np.concatenate(unseen)
         y, weight = rows.y[at].astype(float), None if rows.weight is None else rows.weight[at].astype(float)
         fewest = min(len(parts[0].mean) for parts in found)
-        levels = [Components.concatenate([_first(part, fewest) for part in parts], axis=1) for parts in zip(*found)]
+        levels = [Components.concatenate([_first(part, fewest) for part in parts], axis=1) for parts in zip(*found, strict=True)]
         level, calibration = _choose(levels, y, weight)
         if again:
             return self._finish(rows, self._coarser(level), calibration, len(trees))
@@ -105,10 +107,15 @@ class Planter:
     def refill(self, rows: Rows, forest: Forest, seedlings: list[Seedling]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies and calibration stay."""
         recipe = replace(self.recipe, n_leaves=forest.trees[0].partition.n_blocks)
-        trees = self._in_threads([lambda s=s: self._fill(rows, s, recipe) for s in seedlings], inf)
+        trees = self._in_threads([partial(self._fill, rows, seedling, recipe) for seedling in seedlings], inf)
         group = forest.trees[0].levels[0].group
         refilled = replace(forest, trees=tuple(trees))
         return refilled if recipe.average_prunings else refilled.only(recipe.groups.index(group))
+
+    def plant_one(self, rows: Rows, depth: int) -> None:
+        """Plant a tree and throw it away, to see how long it takes."""
+        recipe = replace(self.recipe, n_leaves=2**depth, groups=TreeRecipe.groups_of(depth))
+        self._plant(rows, recipe, 1, inf)
 
     def _finish(
         self, rows: Rows, recipe: TreeRecipe, calibration: Calibration, n_trees: int
@@ -128,18 +135,20 @@ class Planter:
         self, rows: Rows, recipe: TreeRecipe, n_trees: int, deadline: float
     ) -> tuple[tuple[SpectralTree, ...], list[Seedling]]:
         seeds = np.random.SeedSequence(self.seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()
+        lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.sizes.n_draws)
+        waves = [Waves.of(self.draw(np.random.default_rng([self.seed, k])), lengthscale) for k in range(n_draws)]
 
-        def tree(seed: int, sketch_seed: int) -> tuple[Seedling, SpectralTree]:
-            partition = grow_partition(rows, self.hyperparameters, recipe, seed)
-            frequencies = self.draw(np.random.default_rng([seed, 1]))
-            seedling = Seedling(partition, frequencies, sketch_seed)
+        def tree(i: int) -> tuple[Seedling, SpectralTree]:
+            partition = grow_partition(rows, lengthscale, recipe, seeds[i][0])
+            seedling = Seedling(partition, waves[i * n_draws // n_trees], seeds[i][1])
             return seedling, self._fill(rows, seedling, recipe)
 
-        done = self._in_threads([lambda pair=pair: tree(*pair) for pair in seeds], deadline)
+        done = self._in_threads([partial(tree, i) for i in range(n_trees)], deadline)
         return tuple(tree for _, tree in done), [seedling for seedling, _ in done]
 
     def _fill(self, rows: Rows, seedling: Seedling, recipe: TreeRecipe) -> SpectralTree:
-        return plant(rows, seedling.partition, seedling.frequencies, self.hyperparameters, recipe, seedling.seed)
+        ridge = self.hyperparameters.ridge(seedling.waves.n_cosines // 2)
+        return plant(rows, seedling.partition, seedling.waves, ridge, recipe, seedling.seed)
 
     def _in_threads(self, tasks: list[Callable[[], Any]], deadline: float) -> list[Any]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""

@@ -269,13 +269,17 @@ class AffinePosterior:
         return centred / self.scale if self.scale.ndim == 1 else np.linalg.solve(self.scale, centred.T).T
 
 
-def finish(parameters: Parameters, base: Base, frequency_unit: Array, weight_unit: float) -> AffinePosterior:
+def finish(
+    parameters: Parameters, base: Base, frequency_unit: Array, weight_unit: float, tail: Array | None = None
+) -> AffinePosterior:
     """Take the posterior out of whitened coordinates.
 
-    `frequency_unit` (d,) and `weight_unit` are the prior deviations in the units wanted.
+    `frequency_unit` (d,) and `weight_unit` are the prior deviations in the units wanted; `tail` (m, 1) are
+    the frequencies' own factors of them, None for ones.
     """
     layout = parameters.layout
-    unit = np.concatenate([np.tile(frequency_unit, layout.n_frequencies), np.full(layout.n_weights, weight_unit)])
+    ones = np.ones((layout.n_frequencies, 1)) if tail is None else tail
+    unit = np.concatenate([(ones * frequency_unit).ravel(), np.full(layout.n_weights, weight_unit)])
     matrix = scale_matrix(parameters).astype(float)
     matrix *= unit if matrix.ndim == 1 else unit[:, None]
     return AffinePosterior(unit * parameters.shift, matrix, base, layout.n_frequencies, layout.n_inputs)

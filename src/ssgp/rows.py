@@ -116,7 +116,10 @@ class Rows:
 
     def block(self, index: int) -> Block:
         """Block `index`, as views."""
-        rows = slice(self.bounds[index], self.bounds[index + 1])
+        return self.part(slice(self.bounds[index], self.bounds[index + 1]))
+
+    def part(self, rows: slice) -> Block:
+        """Some neighbouring rows, as views."""
         return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
     def reorder(self, order: NDArray[np.integer], bounds: NDArray[np.integer]) -> "Rows":

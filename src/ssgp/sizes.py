@@ -11,6 +11,9 @@ MOST_FREQUENCIES = 100
 LEAST_FREQUENCIES = 30
 ROWS_A_FREQUENCY = 50
 TREES = 8
+# On large tables trees share their waves, which predictions then compute less often.
+SHARING_ROWS = 100_000
+TREES_A_DRAW = 4
 STEPS = 1500
 # Rows of a block that drives the gradient, for each frequency.
 BLOCK_ROWS_A_FREQUENCY = 7
@@ -25,8 +28,8 @@ class ForestSizes:
 
     Attributes
     ----------
-    n_frequencies, n_trees : int
-        m and T.
+    n_frequencies, n_trees, n_draws : int
+        m, T, and the number of draws of the frequencies that the trees share.
     depth : int
         Of the trees: there are 2^depth leaves.
     block_size : int
@@ -39,6 +42,7 @@ class ForestSizes:
 
     n_frequencies: int
     n_trees: int
+    n_draws: int
     depth: int
     block_size: int
     max_iter: int
@@ -64,6 +68,7 @@ def choose_sizes(
     return ForestSizes(
         n_frequencies=m,
         n_trees=trees,
+        n_draws=trees if n_rows < SHARING_ROWS else ceil(trees / TREES_A_DRAW),
         depth=max(0, int(log2(max(1.0, n_rows / smallest)))),
         block_size=BLOCK_ROWS_A_FREQUENCY * m,
         max_iter=max_iter or STEPS,

@@ -1,49 +1,36 @@
 """The spectral forest: many small sparse spectrum models, averaged, that say how sure they are."""
 
-import copy
-import warnings
 from dataclasses import replace
-from functools import partial
 from math import inf
 from numbers import Integral, Real
 from time import monotonic
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp.bases import Normal
-from ssgp.blocking import Blocking
 from ssgp.calibration import Calibration
-from ssgp.fitted import in_nats
 from ssgp.forest import Forest, TreeRecipe
-from ssgp.learning import Learner
+from ssgp.forest_fitting import ForestFitting
 from ssgp.mixture import StudentMixture
-from ssgp.objectives import LocalObjective
-from ssgp.optimizers import Adam
-from ssgp.parameters import Hyperparameters, Layout, Parameters
-from ssgp.planting import Planter, Seedling
-from ssgp.posterior import AffinePosterior, finish
+from ssgp.parameters import Parameters
+from ssgp.planting import Seedling
+from ssgp.posterior import AffinePosterior
 from ssgp.progress import CallbackSupportMixin, StepHooks
 from ssgp.rows import Rows, Standardizer
-from ssgp.sizes import ForestSizes, choose_sizes
-from ssgp.spectra import KERNELS, tail_scales
-from ssgp.threads import one_blas_thread
-from ssgp.training import Schedule
-from ssgp.validation import check_inputs, check_rows, columns_unchanged_on_error
+from ssgp.sizes import choose_sizes
+from ssgp.spectra import KERNELS
+from ssgp.validation import check_inputs, check_levels, check_rows, check_target, columns_unchanged_on_error
 
 __all__ = ["SpectralForestRegressor"]
 
 Array = NDArray[np.floating]
 
-LEARNING_ROWS = 200_000
 PREDICT_ROWS = 1 << 17
-IMPORTANCE_PAIRS = 4096
 
 
 class SpectralForestRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
@@ -188,54 +175,265 @@ default="squared-exponential"
         self.random_state = random_state
         self.verbose = verbose
 
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    posterior_: AffinePosterior
+    lengthscales_: Array
+    feature_importances_: Array
+    kernel_: str
+    n_frequencies_: int
+    n_trees_: int
+    n_leaves_: int
+    leaf_size_: float
+    calibration_: Calibration
+    n_iter_: int
+    bound_trace_: Array
+    _units: Standardizer
+    _forest: Forest
+    _seedlings: list[Seedling]
+    _parameters: Parameters
+    _rows: Rows | None
+    _seed: int
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """fit"""
+        """Learn the frequencies and plant the trees.
+
+        Ctrl-C ends learning, and then planting, early and leaves a usable model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+        y : array-like of shape (n,)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+
+        Returns
+        -------
+        self : SpectralForestRegressor
+            Fitted.
+        """
+        return self._fit(X, y, sample_weight, self.keep_rows)
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, keep_rows: bool) -> Self:
+        deadline = inf if self.max_time is None else monotonic() + self.max_time
         with columns_unchanged_on_error(self):
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
-            vars(self).update(self._fitted(X, y, weight, self.keep_rows))
+            going_on = self.warm_start and hasattr(self, "_parameters")
+            units = self._units if going_on else Standardizer.fit(X, y, weight, centre_target=True)
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            order = np.random.default_rng(seed).permutation(len(y))
+            rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
+            fitting = self._fitting(units, rows, seed, deadline, self._last() if going_on else None)
+            kernel, parameters, bounds = fitting.choose_kernel(), fitting.initial(), cast(list[float], [])
+
+            def snapshot() -> dict[str, Any]:
+                return fitting.attributes(kernel, parameters.copy(), bounds)
+
+            hooks = StepHooks(self, fitting.sizes.max_iter, snapshot, None, self.verbose)
+            fitting.run(hooks, kernel, parameters, bounds)
+            fitted = fitting.attributes(kernel, parameters, bounds, self._report_tree if self.verbose else None)
+            vars(self).update(fitted, _seed=seed, _rows=rows if keep_rows else None)
+            hooks.close(fitted)
         return self
 
-    def _fitted(self, X: Array, y: Array, weight: Array | None, keep_rows: bool) -> dict[str, Any]:
-        began = monotonic()
-        deadline = inf if self.max_time is None else began + self.max_time
-        units = Standardizer.fit(X, y, weight, True)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        start, order, steps, seeds = np.random.default_rng(seed).spawn(4)
-        block_seed, tree_seed = seeds.integers(2**31, size=2).tolist()
-        rows = units.rows(X, y, weight, order.permutation(len(y)), np.array([0, len(y)]))
-        sizes = self._sizes(rows)
-        tail = tail_scales(self.kernel, sizes.n_frequencies)
-        d = X.shape[1]
-        layout = Layout(sizes.n_frequencies, d, 0, "diagonal")
-        parameters = Parameters.initial(layout, Hyperparameters(np.full(d, np.sqrt(d)), 1.0, 0.5), start)
-        learner = Learner(LocalObjective(trend=True), Normal(), True, False, partial(Adam, self.learning_rate), "blocks", "learned", np.ones(d), sizes.block_size, 1, 1, Schedule(sizes.max_iter, self.tol), tail)
-        some = rows.reorder(np.arange(min(len(rows.y), LEARNING_ROWS)), np.array([0, min(len(rows.y), LEARNING_ROWS)]))
-        blocking = Blocking("tree", max(1, round(len(some.y) / sizes.block_size)), None, block_seed)
-        bounds=[]
-        with one_blas_thread():
-            learner.ascend(parameters, some, blocking, learner.make_optimizers(), steps, lambda b: bounds.append(b))
-        own = parameters.hyperparameters
-        t1=monotonic()
-        unit = own.frequency_deviation if tail is None else tail*own.frequency_deviation
-        def draw(rng):
-            u = parameters.shift + np.exp(parameters.log_scale)*rng.standard_normal(layout.n_theta)
-            return u.reshape(sizes.n_frequencies, d)*unit
-        recipe = TreeRecipe(TreeRecipe.groups_of(sizes.depth), 2**sizes.depth, None if self.n_sketches=="exact" else self.n_sketches, self.shrink, self.average_prunings)
-        planter = Planter(draw, own, recipe, sizes, tree_seed, self.n_jobs, deadline)
-        forest, seedlings = planter(rows)
-        self._times=(t1-began, monotonic()-t1)
-        return dict(_forest=forest,_units=units,calibration_=forest.calibration,lengthscales_=own.lengthscale*units.x_scale, n_iter_=len(bounds), sizes_=sizes)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, n_steps: int = 0
+    ) -> Self:
+        """Add rows: they enter the sums of their leaves exactly, as if they had been there all along.
 
-    def _sizes(self, rows):
-        a=lambda v: None if v in ("auto","exact") else v
-        return choose_sizes(*rows.X.shape, a(self.n_frequencies), a(self.n_trees), a(self.leaf_size), a(self.max_iter), a(self.n_sketches))
+        The first call is `fit` with ``keep_rows=True``. Later ones keep units, trees and calibration.
 
-    def predict(self, X, return_std=False):
-        X = check_inputs(self, X); Z=self._units.inputs(X)
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            New inputs.
+        y : array-like of shape (n,)
+            New targets.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each new row counts for.
+        n_steps : int, default=0
+            Learning steps to go on with, on all rows. Frequencies then change, and the trees
+            are planted anew.
+
+        Returns
+        -------
+        self : SpectralForestRegressor
+            Fitted.
+        """
+        if not hasattr(self, "_forest"):
+            return self._fit(X, y, sample_weight, keep_rows=True)
+        if self._rows is None:
+            raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
+        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
+        new = self._units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+        rows = self._rows.append(new)
+        if n_steps:
+            # New rows join at random places: what is held out must not be the newest.
+            rows = rows.reorder(np.random.default_rng(self._seed).permutation(len(rows.y)), rows.bounds)
+            fitting = self._fitting(self._units, rows, self._seed, inf, self._parameters)
+            fitting = replace(fitting, sizes=replace(fitting.sizes, max_iter=n_steps))
+            parameters, bounds = fitting.initial(), cast(list[float], [])
+            hooks = StepHooks(self, n_steps, dict, None, self.verbose)
+            fitting.run(hooks, self.kernel_, parameters, bounds)
+            fitted = fitting.attributes(self.kernel_, parameters, bounds)
+            fitted["bound_trace_"] = np.concatenate([self.bound_trace_, fitted["bound_trace_"]])
+            fitted["n_iter_"] = len(fitted["bound_trace_"])
+            vars(self).update(fitted, _rows=rows)
+            return self
+        fitting = self._fitting(self._units, rows, self._seed, inf, self._parameters)
+        forest = fitting.planter(self.kernel_, self._parameters).refill(rows, self._forest, self._seedlings)
+        vars(self).update(_forest=forest, _rows=rows, leaf_size_=rows.total / self.n_leaves_)
+        return self
+
+    def _fitting(
+        self, units: Standardizer, rows: Rows, seed: int, deadline: float, start: Parameters | None
+    ) -> ForestFitting:
+        """Resolve the settings."""
+        n_rows, n_inputs = rows.X.shape
+        n_frequencies = _set(self.n_frequencies) if start is None else start.layout.n_frequencies
+        sizes = choose_sizes(
+            n_rows,
+            n_inputs,
+            n_frequencies,
+            _set(self.n_trees),
+            _set(self.leaf_size),
+            _set(self.max_iter),
+            _set(self.n_sketches),
+        )
+        groups = TreeRecipe.groups_of(sizes.depth)
+        recipe = TreeRecipe(groups, 2**sizes.depth, _set(self.n_sketches), self.shrink, self.average_prunings)
+        return ForestFitting(
+            units, rows, sizes, recipe, self.kernel, self.learning_rate, self.tol, seed, self.n_jobs, deadline, start
+        )
+
+    def _last(self) -> Parameters:
+        """The last solution, if the settings still ask for one of its shape."""
+        last, wanted = self._parameters, _set(self.n_frequencies)
+        if last.layout.n_inputs != self.n_features_in_ or wanted not in (None, last.layout.n_frequencies):
+            raise ValueError(
+                f"cannot go on from {last.layout.n_frequencies} frequencies of {last.layout.n_inputs} inputs: now "
+                f"n_frequencies={self.n_frequencies} and there are {self.n_features_in_} inputs; "
+                "set warm_start=False to start anew"
+            )
+        return last
+
+    @staticmethod
+    def _report_tree(done: int, total: int) -> None:
+        print(f"tree {done}/{total}", flush=True)
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Predictive mean, and deviation of an observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        return_std : bool, default=False
+            Whether to return deviations too.
+
+        Returns
+        -------
+        mean : array of shape (n,)
+            In the target's units.
+        std : array of shape (n,)
+            Only with `return_std`.
+        """
         if return_std:
-            mix=self._forest.calibration(self._forest.components(Z,self.n_jobs)); return self._units.y_mean+self._units.y_scale*mix.mean(), self._units.y_scale*np.sqrt(mix.variance())
-        return self._units.y_mean+self._units.y_scale*self._forest.means(Z,self.n_jobs)
-    def _mixture(self, X):
-        m=self._forest.calibration(self._forest.components(self._units.inputs(check_inputs(self, X)),self.n_jobs)); s=self._units.y_scale
-        return StudentMixture(self._units.y_mean+s*m.location, s*m.scale, m.dof, m.share)
+            mean, variance = self._by_part(X, lambda mixture, _: np.stack([mixture.mean(), mixture.variance()])).T
+            return mean, np.sqrt(variance)
+        check_is_fitted(self, "_forest")
+        X = check_inputs(self, X)
+        parts = [slice(start, start + PREDICT_ROWS) for start in range(0, len(X), PREDICT_ROWS)]
+        means = [self._forest.means(self._units.inputs(X[part]), self.n_jobs) for part in parts]
+        return self._units.y_mean + self._units.y_scale * np.concatenate(means)
+
+    def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95)) -> Array:
+        """Quantiles of an observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        quantiles : array-like of shape (k,), default=(0.05, 0.25, 0.5, 0.75, 0.95)
+            Levels between 0 and 1.
+
+        Returns
+        -------
+        array of shape (n, k)
+            They never cross: all are of one distribution.
+        """
+        levels = check_levels(quantiles, "quantiles")
+        return self._by_part(X, lambda mixture, _: np.stack([mixture.quantile(level) for level in levels]))
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> Array:
+        """Central interval of an observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        coverage : float, default=0.95
+            Share of observations that should fall inside.
+
+        Returns
+        -------
+        array of shape (n, 2)
+            Lower and upper ends.
+        """
+        (level,) = check_levels([coverage], "coverage")
+        return self.predict_quantiles(X, (0.5 - level / 2, 0.5 + level / 2))
+
+    def log_prob(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """Log density of observations y (n,) at X (n, d), shape (n,)."""
+        check_is_fitted(self, "_forest")
+        target = check_target(y, X)
+        return self._by_part(X, lambda mixture, part: mixture.log_density(target[part])[None])[:, 0]
+
+    def cdf(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """Predictive probability of an observation at most y (n,) at X (n, d), shape (n,)."""
+        check_is_fitted(self, "_forest")
+        target = check_target(y, X)
+        return self._by_part(X, lambda mixture, part: mixture.cdf(target[part])[None])[:, 0]
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.RandomState | None = 0) -> Array:
+        """Independent draws of observations at X (n, d), shape (n, n_samples)."""
+        rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        return self._by_part(X, lambda mixture, _: mixture.sample(n_samples, rng).T)
+
+    def noise_variance(self, X: ArrayLike) -> Array:
+        """Variance of the noise in the region of each row of X (n, d), shape (n,), in squared target units."""
+        check_is_fitted(self, "_forest")
+        X = check_inputs(self, X)
+        out = np.empty(len(X))
+        for start in range(0, len(X), PREDICT_ROWS):
+            part = slice(start, start + PREDICT_ROWS)
+            known = self._forest.components(self._units.inputs(X[part]), self.n_jobs)
+            out[part] = self._forest.calibration.noise_variance(known)
+        return out * self._units.y_scale**2
+
+    def _by_part(self, X: ArrayLike, what: Any) -> Array:  # noqa: ANN401  a callable of mixture and slice
+        """What is asked of the mixture, (k, rows), for all rows: shape (n, k)."""
+        check_is_fitted(self, "_forest")
+        X = check_inputs(self, X)
+        found = []
+        for start in range(0, len(X), PREDICT_ROWS):
+            part = slice(start, start + PREDICT_ROWS)
+            components = self._forest.components(self._units.inputs(X[part]), self.n_jobs)
+            mixture = self._forest.calibration(components)
+            found.append(what(self._in_units(mixture), part))
+        return np.concatenate(found, axis=1).T
+
+    def _in_units(self, mixture: StudentMixture) -> StudentMixture:
+        """A mixture in the target's units."""
+        units = self._units
+        location, scale = units.y_mean + units.y_scale * mixture.location, units.y_scale * mixture.scale
+        return StudentMixture(location, scale, mixture.dof, mixture.share)
+
+
+def _set(value: Any) -> Any:  # noqa: ANN401  a setting
+    """A setting, None where it is left to us."""
+    return None if isinstance(value, str) else value

@@ -17,10 +17,12 @@ __all__ = [
     "check_blocks",
     "check_gamma",
     "check_inputs",
+    "check_levels",
     "check_local_memory",
     "check_memory",
     "check_positive",
     "check_rows",
+    "check_target",
     "columns_unchanged_on_error",
 ]
 
@@ -125,6 +127,26 @@ def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:
     if array.shape not in shapes or not np.all(np.isfinite(array)) or np.any(array <= 0):
         raise ValueError(f"{name} must be 'auto' or {allowed}, got {value!r}")
     return array
+
+
+def check_levels(levels: ArrayLike, name: str) -> list[float]:
+    """Probabilities strictly between 0 and 1."""
+    found = np.atleast_1d(np.asarray(levels, dtype=float))
+    if found.ndim != 1 or not np.all((found > 0) & (found < 1)):
+        raise ValueError(f"{name} must lie between 0 and 1, got {levels!r}")
+    return found.tolist()
+
+
+def check_target(y: ArrayLike, X: ArrayLike) -> Array:
+    """Finite targets, one a row of X."""
+    target = column_or_1d(np.asarray(y, dtype=float))
+    check_consistent_length(target, X)
+    if not np.isfinite(target).all():
+        raise ValueError(
+            f"y has {int((~np.isfinite(target)).sum())} values that are not finite, the first in row "
+            f"{int(np.argmin(np.isfinite(target)))}"
+        )
+    return target
 
 
 def check_gamma(gamma: float, local: bool) -> float:

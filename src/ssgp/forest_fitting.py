@@ -1,0 +1,243 @@
+"""What fitting a forest does once everything is checked: learn the waves, then plant the trees."""
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import inf, log
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ssgp.bases import Normal
+from ssgp.blocking import Blocking
+from ssgp.fitted import in_nats
+from ssgp.forest import TreeRecipe
+from ssgp.learning import Learner
+from ssgp.objectives import LocalObjective
+from ssgp.optimizers import Adam
+from ssgp.parameters import Hyperparameters, Layout, Parameters
+from ssgp.planting import Planter
+from ssgp.posterior import finish
+from ssgp.progress import StepHooks
+from ssgp.rows import Rows, Standardizer
+from ssgp.sizes import ForestSizes
+from ssgp.spectra import KERNELS, tail_scales
+from ssgp.threads import one_blas_thread
+from ssgp.training import Schedule
+
+__all__ = ["ForestFitting", "feature_importances"]
+
+Array = NDArray[np.floating]
+
+# A learning step sees some hundred rows: more rows than these bring nothing.
+LEARNING_ROWS = 200_000
+LEARNING_SHARE = 0.35
+TRIED_STEPS = 200
+TIMED_STEPS = 10
+TIMED_ROWS = 8192
+LEAST_PLANTED_ROWS = 2000
+IMPORTANCE_PAIRS = 4096
+
+
+@dataclass(frozen=True)
+class ForestFitting:
+    """One call of `fit`.
+
+    Attributes
+    ----------
+    units : Standardizer
+        Between the user's units and the model's.
+    rows : Rows
+        Training rows in random order.
+    sizes : ForestSizes
+        Of the forest.
+    recipe : TreeRecipe
+        Of its trees.
+    kernel : str
+        A name of `ssgp.spectra.KERNELS`, or "auto".
+    learning_rate, tol : float
+        Of the learning run.
+    seed : int
+        Of everything random.
+    n_jobs : int or None
+        Threads.
+    deadline : float
+        Time on the monotonic clock by which everything should be done.
+    start : Parameters or None
+        Where to begin learning; None for the prior.
+    """
+
+    units: Standardizer
+    rows: Rows
+    sizes: ForestSizes
+    recipe: TreeRecipe
+    kernel: str
+    learning_rate: float
+    tol: float | None
+    seed: int
+    n_jobs: int | None
+    deadline: float = inf
+    start: Parameters | None = None
+
+    @cached_property
+    def _seeds(self) -> list[int]:
+        """Of the start, the blocks, the steps and the trees."""
+        return np.random.SeedSequence(self.seed).generate_state(4).tolist()
+
+    @cached_property
+    def _learning_rows(self) -> Rows:
+        n_rows = min(len(self.rows.y), LEARNING_ROWS)
+        return self.rows.reorder(np.arange(n_rows), np.array([0, n_rows]))
+
+    @cached_property
+    def _blocking(self) -> Blocking:
+        n_blocks = max(1, round(len(self._learning_rows.y) / self.sizes.block_size))
+        return Blocking("tree", n_blocks, None, self._seeds[1])
+
+    def initial(self) -> Parameters:
+        """Where learning begins: lengthscales grow with the root of the number of inputs, as distances do."""
+        if self.start is not None:
+            return self.start.copy()
+        n_inputs = self.rows.X.shape[1]
+        layout = Layout(self.sizes.n_frequencies, n_inputs, 0, "diagonal")
+        plain = Hyperparameters(np.full(n_inputs, np.sqrt(n_inputs)), 1.0, 0.5)
+        return Parameters.initial(layout, plain, np.random.default_rng(self._seeds[0]))
+
+    def learner(self, kernel: str, max_iter: int) -> Learner:
+        """Settings of a learning run."""
+        return Learner(
+            objective=LocalObjective(trend=True),
+            base=Normal(),
+            learn_hyperparameters=True,
+            integrate_weights=False,
+            make_optimizer=partial(Adam, self.learning_rate),
+            minibatch="blocks",
+            partition_metric="learned",
+            plain_metric=np.ones(self.rows.X.shape[1]),
+            batch_size=self.sizes.block_size,
+            blocks_per_step=1,
+            draws_per_step=1,
+            schedule=Schedule(max_iter, self.tol),
+            tail=tail_scales(kernel, self.sizes.n_frequencies),
+        )
+
+    def run(self, hooks: StepHooks, kernel: str, parameters: Parameters, bounds: list[float]) -> None:
+        """Learn, moving `parameters` and adding to `bounds` after each step; Ctrl-C ends it early."""
+
+        def after_step(bound: float) -> bool:
+            bounds.append(bound)
+            return hooks.after_step(len(bounds), bound - log(self.units.y_scale))
+
+        with one_blas_thread():
+            learner = self.learner(kernel, self.affordable_steps(kernel))
+            rng = np.random.default_rng(self._seeds[2])
+            try:
+                learner.ascend(
+                    parameters, self._learning_rows, self._blocking, learner.make_optimizers(), rng, after_step
+                )
+            except KeyboardInterrupt:
+                warnings.warn(
+                    f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "
+                    "the forest is planted with what was learned. Interrupt again to give up",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+
+    def choose_kernel(self) -> str:
+        """The kernel: the user's, or the one of the highest bound after a short run of each."""
+        if self.kernel != "auto":
+            return self.kernel
+        scores = {}
+        with one_blas_thread():
+            for kernel in KERNELS:
+                learner, parameters = self.learner(kernel, TRIED_STEPS), self.initial()
+                rows = self._blocking.sort(self._learning_rows, learner.plain_metric)
+                rng = np.random.default_rng(self._seeds[2])
+                trainer = learner.trainer(parameters, rows, learner.make_optimizers(), rng)
+                for _ in trainer.run(learner.schedule):
+                    pass
+                scores[kernel] = trainer.probe()
+        return max(scores, key=lambda kernel: scores[kernel])
+
+    def affordable_steps(self, kernel: str) -> int:
+        """Steps of the learning run: as many as there is time for."""
+        if self.deadline == inf:
+            return self.sizes.max_iter
+        learner = self.learner(kernel, self.sizes.max_iter)
+        rows = self._blocking.sort(self._learning_rows, learner.plain_metric)
+        trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), np.random.default_rng(0))
+        began = monotonic()
+        for _ in range(TIMED_STEPS):
+            trainer.step()
+        now = monotonic()
+        return int(
+            np.clip(LEARNING_SHARE * (self.deadline - now) * TIMED_STEPS / (now - began), 1, self.sizes.max_iter)
+        )
+
+    def planter(self, kernel: str, parameters: Parameters, after_tree: Any = None) -> Planter:  # noqa: ANN401
+        """What builds the trees of these parameters."""
+        own = parameters.hyperparameters
+        tail = tail_scales(kernel, self.sizes.n_frequencies)
+        posterior = finish(parameters, Normal(), own.frequency_deviation, 1.0, tail)
+
+        def draw(rng: np.random.Generator) -> Array:
+            return posterior.split(posterior.sample(1, rng))[0][0]
+
+        extra = {} if after_tree is None else {"after_tree": after_tree}
+        return Planter(draw, own, self.recipe, self.sizes, self._seeds[3], self.n_jobs, self.deadline, **extra)
+
+    def attributes(self, kernel: str, parameters: Parameters, bounds: list[float], after_tree: Any = None) -> dict:  # noqa: ANN401
+        """Fitted attributes as of these parameters."""
+        planter = self.planter(kernel, parameters, after_tree)
+        forest, seedlings = planter(self._planted_rows(planter))
+        own, units = parameters.hyperparameters, self.units
+        tail = tail_scales(kernel, self.sizes.n_frequencies)
+        n_leaves = forest.trees[0].partition.n_blocks // forest.trees[0].levels[-1].group
+        return {
+            "posterior_": finish(parameters, Normal(), own.frequency_deviation / units.x_scale, 1.0, tail),
+            "lengthscales_": own.lengthscale * units.x_scale,
+            "feature_importances_": feature_importances(self.rows.X, own.lengthscale),
+            "kernel_": kernel,
+            "n_frequencies_": self.sizes.n_frequencies,
+            "n_trees_": len(forest.trees),
+            "n_leaves_": n_leaves,
+            "leaf_size_": self.rows.total / n_leaves,
+            "calibration_": forest.calibration,
+            "n_iter_": len(bounds),
+            "bound_trace_": in_nats(bounds, self.rows, units),
+            "_units": units,
+            "_forest": forest,
+            "_seedlings": seedlings,
+            "_parameters": parameters,
+        }
+
+    def _planted_rows(self, planter: Planter) -> Rows:
+        """All rows, or as many as there is time to plant one tree with."""
+        n_rows = len(self.rows.y)
+        if self.deadline == inf or n_rows <= TIMED_ROWS:
+            return self.rows
+        began = monotonic()
+        depth = max(0, self.sizes.depth - int(np.log2(n_rows / TIMED_ROWS)))
+        planter.plant_one(self.rows.reorder(np.arange(TIMED_ROWS), np.array([0, TIMED_ROWS])), depth)
+        now = monotonic()
+        passes = self.sizes.n_folds + 1
+        affordable = int(TIMED_ROWS * max(0.0, self.deadline - now) / (now - began) / passes)
+        if affordable >= n_rows:
+            return self.rows
+        n_rows = max(LEAST_PLANTED_ROWS, affordable)
+        return self.rows.reorder(np.arange(n_rows), np.array([0, n_rows]))
+
+
+def feature_importances(X: Array, lengthscale: Array) -> Array:
+    """How much correlation of two rows is lost by exchanging one of their inputs, scaled to sum to one.
+
+    ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))`` over pairs of rows in random order.
+    """
+    some = X[: 2 * IMPORTANCE_PAIRS].astype(float)
+    apart = (some - np.roll(some, len(some) // 2 or 1, axis=0)) / lengthscale
+    lost = 1.0 - np.exp(-0.5 * apart * apart).mean(axis=0)
+    total = lost.sum()
+    return lost / total if total > 0 else np.full(len(lost), 1.0 / len(lost))
