@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ssgp.features import features
+from ssgp.noise import fit_noise_prior
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
 from ssgp.statistics import LocalModels, block_statistics, solve
@@ -33,22 +34,25 @@ class Conditional:
     frequencies : array of shape (r, m, d)
         theta of each draw.
     weights : array of shape (r, 2m) or (r, 0)
-        s of each draw.
+        s of each draw; none where it is integrated out.
     local : list of LocalModels
         What Gamma_k, of each draw and block, determines.
-    noise_variance : float
-        sigma_n^2.
+    noise_variance : array of shape (r, p)
+        sigma_n^2 of each draw and block: one and the same for the paper's objective, the blocks'
+        own for the local one.
     """
 
     frequencies: Array
     weights: Array
     local: list[LocalModels]
-    noise_variance: float
+    noise_variance: Array
 
     def moments(
         self, X: Array, blocks: Labels, gamma: float, with_variance: bool, n_jobs: int | None
     ) -> tuple[Array, Array | None]:
         """Mean and variance of the latent function by the law of total variance over the draws.
+
+        See `noise_at` for what an observation's variance has besides.
 
         Parameters
         ----------
@@ -78,6 +82,10 @@ class Conditional:
             Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(predict)(s) for s in starts)
         return mean, variance
 
+    def noise_at(self, blocks: Labels) -> Array:
+        """Noise variance in each row's block, averaged over the draws, shape (n,)."""
+        return self.noise_variance.mean(axis=0)[blocks]
+
     def _by_draw(self, X: Array, blocks: Labels, gamma: float, with_variance: bool) -> tuple[Array, Array]:
         """Mean and variance under each draw, shape (r, n), for one chunk of rows sorted by block."""
         n_rows = len(X)
@@ -93,7 +101,7 @@ class Conditional:
                 means[i] += (1 - gamma) * np.einsum("ij,ij->i", phi, self.local[i].weights[blocks], dtype=float)
             if with_variance and abs(gamma) != 1:
                 spread = self._spread(phi, blocks, self.local[i].whitener)
-                variances[i] = (1 - gamma**2) * self.noise_variance * spread
+                variances[i] = (1 - gamma**2) * self.noise_variance[i, blocks] * spread
         return means, variances
 
     @staticmethod
@@ -135,13 +143,27 @@ def condition(
         Threads.
     """
     local = _local_models(rows, frequencies, hyperparameters.ridge(frequencies.shape[1]), n_jobs)
-    return Conditional(frequencies, weights, local, hyperparameters.noise_variance)
+    noise = np.full((len(frequencies), rows.n_blocks), hyperparameters.noise_variance)
+    if weights.shape[1] == 0:
+        noise = np.stack([_block_noise(models) for models in local])
+    return Conditional(frequencies, weights, local, noise)
+
+
+def _block_noise(models: LocalModels) -> Array:
+    """Posterior mean of each block's noise variance, under the prior that all blocks make most probable."""
+    prior = fit_noise_prior(models.count, models.rss)
+    return prior.scale_after(models.rss) / np.maximum(prior.shape_after(models.count) - 1.0, 0.5)
 
 
 def _local_models(rows: Rows, frequencies: Array, ridge: float, n_jobs: int | None) -> list[LocalModels]:
     size = 2 * frequencies.shape[1]
     models = [
-        LocalModels(np.empty((rows.n_blocks, size), np.float32), np.empty((rows.n_blocks, size, size), np.float32))
+        LocalModels(
+            np.empty((rows.n_blocks, size), np.float32),
+            np.empty((rows.n_blocks, size, size), np.float32),
+            np.empty(rows.n_blocks),
+            np.empty(rows.n_blocks),
+        )
         for _ in frequencies
     ]
 
@@ -152,6 +174,7 @@ def _local_models(rows: Rows, frequencies: Array, ridge: float, n_jobs: int | No
         solved = solve(block_statistics(rows, blocks, frequencies[draw]), ridge)
         models[draw].weights[start : blocks.stop] = solved.weights
         models[draw].whitener[start : blocks.stop] = solved.whitener
+        models[draw].count[start : blocks.stop], models[draw].rss[start : blocks.stop] = solved.count, solved.rss
 
     tasks = [(draw, start) for draw in range(len(frequencies)) for start in range(0, rows.n_blocks, step)]
     with one_blas_thread():

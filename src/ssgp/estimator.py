@@ -88,7 +88,7 @@ class BlockRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
         known = None if blocks is None else self._context.numbers_of(blocks, X)
         units = self._context.units
         mean = np.empty(len(X))
-        variance = np.empty(len(X)) if return_std else None
+        variance, noise = np.empty(len(X)) if return_std else None, np.zeros(len(X))
         for start in range(0, len(X), PREDICT_ROWS):
             part = slice(start, start + PREDICT_ROWS)
             inputs = units.inputs(X[part])
@@ -96,8 +96,8 @@ class BlockRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
             mean[part], spread = self._conditional.moments(inputs, at, gamma, return_std, self.n_jobs)
             if variance is not None:
                 variance[part] = spread
+                noise[part] = 0.0 if latent else self._conditional.noise_at(at)
         mean = units.y_mean + units.y_scale * mean
         if variance is None:
             return mean
-        noise = 0.0 if latent else self._conditional.noise_variance
         return mean, units.y_scale * np.sqrt(variance + noise)

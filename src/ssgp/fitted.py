@@ -95,14 +95,17 @@ def fitted_attributes(
     posterior = finish(parameters, context.base, own.frequency_deviation, own.weight_deviation(m))
     alpha = posterior.sample(context.n_draws, np.random.default_rng(context.draw_seed))
     frequencies, weights = posterior.split(alpha)
+    conditional = condition(rows, frequencies.astype(np.float32), weights, own, n_jobs)
+    share = np.diff(rows.bounds) / len(rows.y)
+    noise = float(conditional.noise_variance.mean(axis=0) @ share)
     frequency_unit, weight_unit = own.frequency_deviation / units.x_scale, units.y_scale * own.weight_deviation(m)
     return {
         "posterior_": finish(parameters, context.base, frequency_unit, weight_unit),
         "input_mean_": units.x_mean,
         "target_mean_": units.y_mean,
         "lengthscale_": own.lengthscale * units.x_scale,
-        "signal_variance_": own.signal_variance * units.y_scale**2,
-        "noise_variance_": own.noise_variance * units.y_scale**2,
+        "signal_variance_": noise * own.signal_variance / own.noise_variance * units.y_scale**2,
+        "noise_variance_": noise * units.y_scale**2,
         "n_iter_": len(bound_trace),
         "bound_trace_": bound_trace,
         "partition_": partition,
@@ -110,7 +113,7 @@ def fitted_attributes(
         "_context": context,
         "_parameters": parameters,
         "_rows": rows,
-        "_conditional": condition(rows, frequencies.astype(np.float32), weights, own, n_jobs),
+        "_conditional": conditional,
     }
 
 

@@ -97,7 +97,10 @@ class Planter:
         at = np.concatenate(unseen)
         y, weight = rows.y[at].astype(float), None if rows.weight is None else rows.weight[at].astype(float)
         fewest = min(len(parts[0].mean) for parts in found)
-        levels = [Components.concatenate([_first(part, fewest) for part in parts], axis=1) for parts in zip(*found, strict=True)]
+        levels = [
+            Components.concatenate([_first(part, fewest) for part in parts], axis=1)
+            for parts in zip(*found, strict=True)
+        ]
         level, calibration = _choose(levels, y, weight)
         if again:
             return self._finish(rows, self._coarser(level), calibration, len(trees))

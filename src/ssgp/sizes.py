@@ -5,21 +5,24 @@ from math import ceil, log2
 
 __all__ = ["ForestSizes", "choose_sizes"]
 
-# A model takes at most this share of the table it was fitted to (in float64).
+# A model takes at most this share of the table it was fitted to (in float64), or so many bytes if that is more.
 MODEL_SHARE = 0.5
+MODEL_BYTES = 4_000_000
+LEAST_LEAF = 20
 MOST_FREQUENCIES = 100
 LEAST_FREQUENCIES = 30
-ROWS_A_FREQUENCY = 50
-TREES = 8
-# On large tables trees share their waves, which predictions then compute less often.
-SHARING_ROWS = 100_000
+ROWS_A_FREQUENCY = 20
+# Large tables make do with fewer trees, which share their waves: predictions then compute them less often.
+LARGE = 100_000
+TREES = 16
+TREES_OF_LARGE = 8
 TREES_A_DRAW = 4
 STEPS = 1500
 # Rows of a block that drives the gradient, for each frequency.
 BLOCK_ROWS_A_FREQUENCY = 7
 # Held-out rows: so many settle the calibration to about half a percent of coverage.
 HELD_OUT = 5000
-LEAST_HELD_OUT = 2000
+LEAST_HELD_OUT = 500
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,14 @@ def choose_sizes(
 ) -> ForestSizes:
     """Fill in what was not set (None)."""
     m = n_frequencies or min(MOST_FREQUENCIES, max(LEAST_FREQUENCIES, n_rows // ROWS_A_FREQUENCY))
-    trees = n_trees or TREES
-    smallest = leaf_size or least_leaf(n_inputs, m, trees, n_sketches)
+    trees = n_trees or (TREES if n_rows < LARGE else TREES_OF_LARGE)
+    smallest = leaf_size or least_leaf(n_rows, n_inputs, m, trees, n_sketches)
     n_held_out = max(1, min(HELD_OUT, n_rows // 10)) if n_rows > 1 else 0
     n_folds = min(10, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0
     return ForestSizes(
         n_frequencies=m,
         n_trees=trees,
-        n_draws=trees if n_rows < SHARING_ROWS else ceil(trees / TREES_A_DRAW),
+        n_draws=trees if n_rows < LARGE else ceil(trees / TREES_A_DRAW),
         depth=max(0, int(log2(max(1.0, n_rows / smallest)))),
         block_size=BLOCK_ROWS_A_FREQUENCY * m,
         max_iter=max_iter or STEPS,
@@ -77,9 +80,9 @@ def choose_sizes(
     )
 
 
-def least_leaf(n_inputs: int, n_frequencies: int, n_trees: int, n_sketches: int | None) -> int:
-    """Rows of a leaf for which the model is a fraction of the table, at least half as many as features."""
+def least_leaf(n_rows: int, n_inputs: int, n_frequencies: int, n_trees: int, n_sketches: int | None) -> int:
+    """Rows of a leaf for which the model is small enough; leaves are shrunk, so they may be small themselves."""
     size = 2 * n_frequencies + 1 + n_inputs
     vectors = 1 + (1 if n_sketches is None else n_sketches)
-    model_bytes, row_bytes = 2 * n_trees * vectors * size, 8 * (n_inputs + 1)
-    return max(n_frequencies, ceil(model_bytes / (MODEL_SHARE * row_bytes)))
+    leaf_bytes, table_bytes = 2 * n_trees * vectors * size, 8 * n_rows * (n_inputs + 1)
+    return max(LEAST_LEAF, ceil(n_rows * leaf_bytes / max(MODEL_SHARE * table_bytes, MODEL_BYTES)))

@@ -45,12 +45,13 @@ class SpectralForestRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimato
     Parameters
     ----------
     n_trees : int or "auto", default="auto"
-        Number of trees; 8 by default.
+        Number of trees; by default 16, and 8 from 100,000 rows.
     n_frequencies : int or "auto", default="auto"
-        m, the number of waves; one for 50 rows, from 30 to 100, by default.
+        m, the number of waves; by default one for 20 rows, from 30 to 100.
     leaf_size : int or "auto", default="auto"
         Rows of the smallest leaves that are considered (the held-out rows choose among leaves of one, four and
-        sixteen times the size). By default as small as keeps the model at half the size of the table.
+        sixteen times the size). By default as small as keeps the model at half the size of the table,
+        or at 4 MB where that is more, and at least 20.
     kernel : {"squared-exponential", "matern-5/2", "matern-3/2", "matern-1/2", "auto"}, \
 default="squared-exponential"
         Spectrum from which the frequencies come, from smooth functions to rough ones; ``"auto"`` takes

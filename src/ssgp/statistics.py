@@ -24,14 +24,23 @@ class BlockStatistics:
         Phi^T W Phi of each block.
     moment : array of shape (p, 2m)
         Phi^T W y of each block.
+    square, count : arrays of shape (p,)
+        y^T W y, and the sum of the weights.
     """
 
     gram: Array
     moment: Array
+    square: Array
+    count: Array
 
     def merge(self, other: "BlockStatistics") -> "BlockStatistics":
         """Statistics of both sets of rows, block by block; associative and commutative."""
-        return BlockStatistics(self.gram + other.gram, self.moment + other.moment)
+        return BlockStatistics(
+            self.gram + other.gram,
+            self.moment + other.moment,
+            self.square + other.square,
+            self.count + other.count,
+        )
 
 
 @dataclass(frozen=True)
@@ -45,10 +54,14 @@ class LocalModels:
     whitener : array of shape (p, 2m, 2m), float32
         L_k^-1 with Gamma_k = L_k L_k^T, so that phi^T Gamma_k^-1 phi = |L_k^-1 phi|^2
         is never negative.
+    count, rss : arrays of shape (p,)
+        Rows, and penalised residual sum of squares.
     """
 
     weights: Array
     whitener: Array
+    count: Array
+    rss: Array
 
 
 def block_statistics(rows: Rows, blocks: range, frequencies: Array) -> BlockStatistics:
@@ -58,20 +71,23 @@ def block_statistics(rows: Rows, blocks: range, frequencies: Array) -> BlockStat
     1e-16, however many rows are alike; float32 sums are not.
     """
     parts = [_statistics(rows.block(k), frequencies) for k in blocks]
-    return BlockStatistics(np.stack([gram for gram, _ in parts]), np.stack([moment for _, moment in parts]))
+    gram, moment, square, count = (np.stack(column) for column in zip(*parts, strict=True))
+    return BlockStatistics(gram, moment, square, count)
 
 
-def _statistics(block: Block, frequencies: Array, chunk: int = 4096) -> tuple[Array, Array]:
+def _statistics(block: Block, frequencies: Array, chunk: int = 4096) -> tuple[Array, Array, float, float]:
     size = 2 * len(frequencies)
-    gram, moment = np.zeros((size, size)), np.zeros(size)
+    gram, moment, square = np.zeros((size, size)), np.zeros(size), 0.0
     for start in range(0, len(block.y), chunk):
         part = slice(start, start + chunk)
         rows = Block(block.X[part], block.y[part], None if block.weight is None else block.weight[part])
         phi = features(rows.X, frequencies).astype(float)
         weighted = rows.weighted(phi)
         gram += phi.T @ weighted
-        moment += weighted.T @ rows.y
-    return gram, moment
+        y = rows.y.astype(float)
+        moment += weighted.T @ y
+        square += float(y @ rows.weighted(y))
+    return gram, moment, square, block.total
 
 
 def solve(statistics: BlockStatistics, ridge: float) -> LocalModels:
@@ -83,4 +99,5 @@ def solve(statistics: BlockStatistics, ridge: float) -> LocalModels:
     whitener = np.linalg.inv(factor)
     half = np.einsum("kij,kj->ki", whitener, statistics.moment)
     weights = np.einsum("kij,ki->kj", whitener, half)
-    return LocalModels(weights.astype(np.float32), whitener.astype(np.float32))
+    rss = np.maximum(statistics.square - np.einsum("ki,ki->k", half, half), 0.0)
+    return LocalModels(weights.astype(np.float32), whitener.astype(np.float32), statistics.count, rss)

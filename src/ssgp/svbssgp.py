@@ -46,8 +46,8 @@ class SVBSSGPRegressor(BlockRegressor):
         m, the number of spectral frequencies.
     objective : {"global", "local"}, default="global"
         ``"global"`` is the paper's bound, in which all blocks share one vector of weights.
-        ``"local"`` gives every block weights of its own and integrates them out, which is
-        the model that predicts at ``gamma=0``, the only gamma it has.
+        ``"local"`` gives every block weights and a noise variance of its own and integrates them out,
+        which is the model that predicts at ``gamma=0``, the only gamma it has.
     posterior : {"triangular", "full", "block", "diagonal"}, default="triangular"
         Structure of the affine map M in alpha = M z + b: ``"full"`` is any invertible matrix,
         ``"triangular"`` the same family for a normal base at a fraction of the cost,
@@ -98,6 +98,7 @@ class SVBSSGPRegressor(BlockRegressor):
         standard deviations by default.
     signal_variance, noise_variance : float or "auto", default="auto"
         Start (or fixed value) in squared units of the target; 1 and 1/2 of its variance by default.
+        For ``objective="local"`` their ratio alone matters.
     normalize : bool, default=True
         Whether the target is centred, and distances of ``partition_metric="standardized"`` are in
         standardised inputs. False keeps the prior mean at zero and raw distances. Lengthscales,
@@ -123,7 +124,8 @@ class SVBSSGPRegressor(BlockRegressor):
     lengthscale_ : array of shape (d,)
         Lengthscales in the units of the inputs.
     signal_variance_, noise_variance_ : float
-        In squared units of the target.
+        In squared units of the target; for ``objective="local"`` the mean over the rows of
+        their blocks' own.
     n_iter_ : int
         Steps taken.
     bound_trace_ : array of shape (n_iter_,)

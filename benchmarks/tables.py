@@ -1,0 +1,77 @@
+"""The tables that methods are compared on, with their splits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from common import columns
+from ssgp.datasets import load_flights
+
+__all__ = ["FOLDS", "SMALL", "TABLES", "Table"]
+
+Array = NDArray[np.float64]
+AIRLINE = ["Month", "DayofMonth", "DayOfWeek", "plane_age", "AirTime", "Distance", "ArrTime", "DepTime"]
+SMALL = ("concrete", "energy", "wine", "airfoil", "parkinsons", "elevators", "bike")
+FOLDS = 3
+
+
+@dataclass(frozen=True)
+class Table:
+    """Training and test rows."""
+
+    X_train: Array
+    y_train: Array
+    X_test: Array
+    y_test: Array
+
+
+def _split(X: Array, y: Array, test: NDArray[np.bool_]) -> Table:
+    return Table(X[~test], y[~test], X[test], y[test])
+
+
+def flights(folder: Path | None, fold: int) -> Table:
+    data = load_flights()
+    return Table(*(np.asarray(part, float) for part in (data.X_train, data.y_train, data.X_test, data.y_test)))
+
+
+def airline(folder: Path | None, fold: int) -> Table:
+    """The first two million rows; the last twentieth of them is the test."""
+    table = columns(folder, "airline.parquet", [*AIRLINE, "ArrDelay"], 2_000_000)
+    return _split(table[:, :8], table[:, 8], np.arange(len(table)) >= 1_900_000)
+
+
+def aimpeak(folder: Path | None, fold: int) -> Table:
+    """The authors' split."""
+    table = columns(folder, "aimpeak.parquet", ["t", "m1", "m2", "m3", "m4", "m5", "speed_kmh", "split"])
+    return _split(table[:, :6], table[:, 6], table[:, 7] == 1)
+
+
+def blog(folder: Path | None, fold: int) -> Table:
+    """A random twentieth is the test."""
+    table = columns(folder, "blog.parquet", [*(f"f{i}" for i in range(1, 61)), "y"])
+    return _split(table[:, :-1], table[:, -1], np.random.default_rng(fold).random(len(table)) < 0.05)
+
+
+def _uci(name: str) -> Callable[[Path | None, int], Table]:
+    def load(folder: Path | None, fold: int) -> Table:
+        if folder is None:
+            raise SystemExit(f"uci/{name}.parquet is needed: pass --data FOLDER or set SSGP_DATA")
+        inputs = [column for column in pq.read_schema(folder / f"uci/{name}.parquet").names if column.startswith("x")]
+        table = columns(folder, f"uci/{name}.parquet", [*inputs, "y", "fold"])
+        return _split(table[:, :-2], table[:, -2], table[:, -1] == fold)
+
+    return load
+
+
+TABLES: dict[str, Callable[[Path | None, int], Table]] = {
+    "flights": flights,
+    "airline": airline,
+    "kin40k": _uci("kin40k"),
+    "aimpeak": aimpeak,
+    "blog": blog,
+    **{name: _uci(name) for name in SMALL},
+}
