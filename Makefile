@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Works where Debian's python3-venv is missing: the system's pip installs into the environment.
 PIP := $(PYTHON) -m pip --disable-pip-version-check --python $(BIN)/python install --quiet
 
-.PHONY: help demo test lint benchmarks clean
+.PHONY: help demo test lint benchmarks compare report clean
 
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -28,6 +28,13 @@ ifdef DATA
 	$(BIN)/python benchmarks/airline.py --data $(DATA)
 endif
 
+compare: .venv/peers  ## the forest beside its peers (an hour); DATA=folder holds the tables
+	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA),--tables flights)
+	$(BIN)/python benchmarks/compare_report.py
+
+report: .venv/demo  ## redraw the comparison's table and figure from results/, without refitting
+	$(BIN)/python benchmarks/compare_report.py
+
 clean:  ## remove what was made here
 	rm -rf .venv figures results
 
@@ -37,6 +44,10 @@ clean:  ## remove what was made here
 
 .venv/demo: .venv/python pyproject.toml
 	$(PIP) --editable '.[demo]'
+	touch $@
+
+.venv/peers: .venv/python pyproject.toml
+	$(PIP) --editable '.[peers]'
 	touch $@
 
 .venv/test: .venv/python pyproject.toml

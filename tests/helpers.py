@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ssgp import SVBSSGPRegressor
+from ssgp import SpectralForestRegressor, SVBSSGPRegressor
 
 
 def central_difference(function, x, step=1e-6):
@@ -42,3 +42,17 @@ def dual_gp(K, K_star, k_star_star, y, noise):
 def quick(**settings):
     """A small regressor with a small budget."""
     return SVBSSGPRegressor(**{"n_frequencies": 10, "max_iter": 800, "n_draws": 3, "random_state": 0, **settings})
+
+
+def small_forest(**settings):
+    """A small forest with a small budget."""
+    small = {"n_trees": 3, "n_frequencies": 8, "max_iter": 60, "n_jobs": 1, "random_state": 0}
+    return SpectralForestRegressor(**{**small, **settings})
+
+
+def wavy(n, seed=0, d=2, noise=0.1):
+    """Rows of a smooth function of the first two of d inputs: X, y and the function."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(n, d))
+    latent = np.sin(2 * X[:, 0]) + np.cos(1.5 * X[:, 1])
+    return X, latent + noise * rng.normal(size=n), latent

@@ -2,9 +2,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import multivariate_t, norm
 
 from helpers import central_difference, naive_features
+from ssgp.noise import LEARNING_PRIOR, NoisePrior
 from ssgp.objectives import Block, Draw, GlobalObjective, LocalObjective
 from ssgp.parameters import Hyperparameters
 
@@ -77,29 +78,69 @@ def test_global_gradient_against_central_differences(block, draw, hyperparameter
         np.testing.assert_allclose(gradient.weight_scale, central_difference(by_scale, draw.weight_scale), **close)
 
 
-def test_local_value_is_the_marginal_likelihood(rng, hyperparameters):
+def local_features(X, frequencies, lengthscale, trend):
+    """The waves, and with a trend a constant and the inputs in lengthscales, scaled as the waves together."""
+    phi = naive_features(X, frequencies)
+    if not trend:
+        return phi
+    m, d = frequencies.shape
+    linear = [np.sqrt(m / d) * X[:, j] / lengthscale[j] for j in range(d)]
+    return np.column_stack([phi, np.full(len(X), np.sqrt(m)), *linear])
+
+
+@pytest.mark.parametrize("prior", [LEARNING_PRIOR, NoisePrior(0.7, 3.0)], ids=["learning", "other"])
+@pytest.mark.parametrize("trend", [False, True], ids=["waves", "trend"])
+def test_local_value_is_the_marginal_likelihood(trend, prior, rng, hyperparameters):
+    """With weights and noise integrated out the targets of a block are a multivariate Student-t."""
     X, y, R = rng.normal(size=(N, D)), rng.normal(size=N), rng.normal(size=(M, D))
-    phi = naive_features(X, R)
-    covariance = (1.3 / M) * phi @ phi.T + 0.4 * np.eye(N)
-    expected = multivariate_normal(np.zeros(N), covariance).logpdf(y)  # pyright: ignore[reportArgumentType]
-    assert LocalObjective()(Block(X, y), Draw(R), hyperparameters).value == pytest.approx(expected)
+    phi = local_features(X, R, hyperparameters.lengthscale, trend)
+    shape = prior.scale / prior.shape * (np.eye(N) + phi @ phi.T / (M * 0.4 / 1.3))
+    expected = multivariate_t(np.zeros(N), shape, df=2 * prior.shape).logpdf(y)  # pyright: ignore[reportArgumentType]
+    value = LocalObjective(prior, trend)(Block(X, y), Draw(R), hyperparameters).value
+    assert value == pytest.approx(expected, rel=1e-9)
 
 
-def test_local_gradient_against_central_differences(block, draw, hyperparameters):
-    objective = LocalObjective()
+@pytest.mark.parametrize("trend", [False, True], ids=["waves", "trend"])
+def test_local_gradient_against_central_differences(trend, block, draw, hyperparameters):
+    objective = LocalObjective(NoisePrior(1.7, 0.6), trend)
     gradient = objective(block, Draw(draw.frequencies), hyperparameters)
 
-    def by_log_variances(log_variances):
-        signal, noise = np.exp(log_variances)
-        return objective(block, Draw(draw.frequencies), Hyperparameters(np.ones(D), signal, noise)).value
+    def by_logarithms(logs):
+        moved = Hyperparameters(np.exp(logs[:D]), float(np.exp(logs[D])), float(np.exp(logs[D + 1])))
+        return objective(block, Draw(draw.frequencies), moved).value
 
+    close: dict[str, Any] = dict(rtol=1e-6, atol=1e-6)
     numeric = central_difference(lambda R: objective(block, Draw(R), hyperparameters).value, draw.frequencies)
-    np.testing.assert_allclose(gradient.frequencies, numeric, rtol=1e-6, atol=1e-6)
-    variances = central_difference(by_log_variances, np.log([1.3, 0.4]))
-    np.testing.assert_allclose([gradient.log_signal, gradient.log_noise], variances, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(gradient.frequencies, numeric, **close)
+    by_logs = central_difference(by_logarithms, np.log([*hyperparameters.lengthscale, 1.3, 0.4]))
+    np.testing.assert_allclose([gradient.log_signal, gradient.log_noise], by_logs[D:], **close)
+    if trend:
+        assert gradient.log_lengthscale is not None
+        np.testing.assert_allclose(gradient.log_lengthscale, by_logs[:D], **close)
+        assert np.abs(by_logs[:D]).min() > 1e-3
+    else:
+        # At given frequencies the lengthscales are nowhere in the model.
+        assert gradient.log_lengthscale is None
+        np.testing.assert_array_equal(by_logs[:D], 0.0)
 
 
-@pytest.mark.parametrize("objective", [GlobalObjective(), LocalObjective()], ids=["global", "local"])
+def test_a_block_of_constant_target_has_a_finite_local_value(rng, hyperparameters):
+    block = Block(rng.normal(size=(N, D)), np.zeros(N))
+    gradient = LocalObjective(trend=True)(block, Draw(rng.normal(size=(M, D))), hyperparameters)
+    assert np.isfinite(gradient.value)
+    assert np.isfinite(gradient.frequencies).all()
+
+
+def test_a_block_of_steep_trend_is_more_probable_with_a_trend(rng, hyperparameters):
+    X = rng.normal(size=(200, D))
+    block, draw = Block(X, 3.0 + 5.0 * X[:, 0] + 0.1 * rng.normal(size=200)), Draw(rng.normal(size=(M, D)))
+    values = [LocalObjective(trend=trend)(block, draw, hyperparameters).value for trend in (False, True)]
+    assert values[1] > values[0] + 100.0
+
+
+@pytest.mark.parametrize(
+    "objective", [GlobalObjective(), LocalObjective(), LocalObjective(trend=True)], ids=["global", "local", "trend"]
+)
 def test_a_weight_of_two_is_a_row_twice(objective, rng, draw, hyperparameters):
     X, y = rng.normal(size=(N, D)), rng.normal(size=N)
     counts = rng.integers(1, 4, size=N)

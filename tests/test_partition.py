@@ -100,3 +100,92 @@ def test_even_bounds(n, size):
 def test_few_rows_are_one_block():
     assert choose_n_blocks(3, 20) == 1
     assert choose_n_blocks(2_000_000, 20) == 2000
+
+
+class TestTreesThatLookAtTheTarget:
+    """A step in the input that varies least, where the rows' own spread cuts along the other."""
+
+    def step(self, rng, n=1000):
+        X = (rng.normal(size=(n, 2)) * [3.0, 0.5]).astype(np.float32)
+        right = X[:, 1] >= np.median(X[:, 1])
+        return X, (np.where(right, 2.0, -2.0) + 0.1 * rng.normal(size=n)).astype(np.float32), right
+
+    def agreement(self, labels, right):
+        share = np.mean(labels == right)
+        return max(share, 1 - share)
+
+    def test_the_step_is_where_they_cut(self, rng):
+        X, y, right = self.step(rng)
+        _, labels = grow_tree(X, 2, np.random.default_rng(0), np.ones(2, np.float32), target=y)
+        assert self.agreement(labels, right) > 0.99
+        _, blind = grow_tree(X, 2, np.random.default_rng(0), np.ones(2, np.float32))
+        # Blind to it, half of the rows agree by chance: 500 +- 16, and the four deviations allowed are 6 %.
+        assert self.agreement(blind, right) < 0.57
+
+    @pytest.mark.parametrize(("n", "p"), [(1000, 8), (1001, 7), (500, 64), (37, 5), (3, 2)])
+    def test_blocks_stay_even(self, n, p, rng):
+        X, y, _ = self.step(rng, n)
+        tree, labels = grow_tree(X, p, np.random.default_rng(0), np.ones(2, np.float32), 0.3, y)
+        counts = np.bincount(labels, minlength=p)
+        assert len(counts) == tree.n_blocks == p
+        assert counts.max() - counts.min() <= 1
+        assert np.sum(tree.assign(X) != labels) <= p - 1
+
+    def test_the_target_is_left_as_it_was(self, rng):
+        X, y, _ = self.step(rng)
+        before_X, before_y = X.copy(), y.copy()
+        grow_tree(X, 8, np.random.default_rng(0), np.ones(2, np.float32), 0.3, y)
+        np.testing.assert_array_equal(X, before_X)
+        np.testing.assert_array_equal(y, before_y)
+
+    @pytest.mark.parametrize(
+        "y", [np.zeros(300, np.float32), np.arange(300, dtype=np.float32)], ids=["constant", "any"]
+    )
+    def test_identical_rows_are_shared_out_all_the_same(self, y):
+        X = np.ones((300, 2), np.float32)
+        tree, labels = grow_tree(X, 4, np.random.default_rng(0), np.ones(2, np.float32), 0.3, y)
+        assert np.ptp(np.bincount(labels, minlength=4)) <= 1
+        assert set(tree.assign(X)) <= set(range(4))
+
+    def test_inputs_of_few_values_do_not_break_it(self, rng):
+        X = rng.integers(0, 2, size=(1000, 3)).astype(np.float32)
+        tree, labels = grow_tree(X, 16, np.random.default_rng(0), np.ones(3, np.float32), 0.3, X[:, 2])
+        assert np.ptp(np.bincount(labels, minlength=16)) <= 1
+        assert np.isfinite(tree.thresholds).all()
+
+
+def test_jitter_gives_another_tree_for_every_seed(rng):
+    X = rng.normal(size=(800, 4)).astype(np.float32)
+
+    def labels(seed, jitter):
+        return grow_tree(X, 8, np.random.default_rng(seed), np.ones(4, np.float32), jitter)[1]
+
+    np.testing.assert_array_equal(labels(1, 0.3), labels(1, 0.3))
+    for seed in range(2, 6):
+        # Of random blocks one in eight rows would agree, of the same blocks all.
+        assert np.mean(labels(1, 0.3) == labels(seed, 0.3)) < 0.9
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 13, 32, 33, 100])
+def test_rows_find_their_block_as_by_walking_the_tree(p, rng):
+    X = rng.normal(size=(2000, 3))
+    tree, _ = grow_tree(X, p, np.random.default_rng(0), np.array([1.0, 0.5, 2.0]), 0.3, X[:, 0])
+    new = rng.normal(size=(300, 3))
+
+    def walk(row):
+        node = 0 if p > 1 else -1
+        while node >= 0:
+            reaches = sum(row[j] * tree.directions[node, j] for j in range(3)) >= tree.thresholds[node]
+            node = tree.children[node, 1 if reaches else 0]
+        return -1 - node
+
+    np.testing.assert_array_equal(tree.assign(new), [walk(row) for row in new])
+
+
+def test_many_rows_find_the_blocks_that_few_do(rng):
+    """More rows than are assigned at a time, and none."""
+    tree, _ = build(grow_tree, rng.normal(size=(500, 2)).astype(np.float32), 50)
+    X = rng.normal(size=(40_000, 2)).astype(np.float32)
+    together = tree.assign(X)
+    np.testing.assert_array_equal(together[::1000], np.concatenate([tree.assign(row[None]) for row in X[::1000]]))
+    assert tree.assign(X[:0]).shape == (0,)

@@ -15,9 +15,14 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssgp
-from ssgp import SVBSSGPRegressor
+from ssgp import SpectralForestRegressor, SVBSSGPRegressor
 
 SMALL: dict[str, Any] = {"n_frequencies": 5, "max_iter": 60, "n_draws": 2, "random_state": 0}
+# One of scikit-learn's checks calls partial_fit after fit, for which the rows must be kept.
+SMALL_FOREST: dict[str, Any] = {"n_trees": 2, "n_frequencies": 5, "max_iter": 30, "n_jobs": 1, "random_state": 0}
+SMALL_FOREST |= {"keep_rows": True}
+ESTIMATORS = [SVBSSGPRegressor(**SMALL), SpectralForestRegressor(**SMALL_FOREST)]
+both = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 
 # scikit-learn's own stochastic regressors (SGDRegressor, RandomForestRegressor, MLPRegressor and others)
 # carry the same expected failure for the same reason.
@@ -29,7 +34,7 @@ STOCHASTIC = {
 
 
 @parametrize_with_checks(
-    [SVBSSGPRegressor(**SMALL), SVBSSGPRegressor(**SMALL, objective="local")],
+    [*ESTIMATORS, SVBSSGPRegressor(**SMALL, objective="local")],
     expected_failed_checks=lambda estimator: STOCHASTIC,
 )
 def test_scikit_learn_checks(estimator, check):
@@ -37,7 +42,11 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def test_exported_names():
-    assert sorted(ssgp.__all__) == ["SVBSSGPRegressor", "bases", "metrics"]
+    assert sorted(ssgp.__all__) == ["SVBSSGPRegressor", "SpectralForestRegressor", "bases", "metrics"]
+
+
+def fresh(estimator) -> Any:
+    return clone(estimator)
 
 
 @pytest.fixture
@@ -49,38 +58,43 @@ def table(rng):
 @pytest.mark.parametrize(
     "frame",
     [
-        lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
+        lambda X: pd.DataFrame(X, columns=pd.Index(["a", "b", "c"])),
         lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
         lambda X: pa.table({name: X[:, i] for i, name in enumerate("abc")}),
     ],
     ids=["pandas", "polars", "arrow"],
 )
-def test_frames_give_the_same_answer_and_their_names(frame, table):
+@both
+def test_frames_give_the_same_answer_and_their_names(estimator, frame, table):
     X, y = table
-    model = SVBSSGPRegressor(**SMALL).fit(frame(X), y)
+    model = fresh(estimator).fit(frame(X), y)
     np.testing.assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
-    expected = SVBSSGPRegressor(**SMALL).fit(X, y).predict(X)
+    expected = fresh(estimator).fit(X, y).predict(X)
     np.testing.assert_allclose(model.predict(frame(X)), expected)
 
 
-def test_a_renamed_column_is_named(table):
+@both
+def test_a_renamed_column_is_named(estimator, table):
     X, y = table
-    model = SVBSSGPRegressor(**SMALL).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    model = fresh(estimator).fit(pd.DataFrame(X, columns=pd.Index(["a", "b", "c"])), y)
     with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- delta"):
-        model.predict(pd.DataFrame(X, columns=["a", "b", "delta"]))
+        model.predict(pd.DataFrame(X, columns=pd.Index(["a", "b", "delta"])))
 
 
-def test_pickle_and_clone(table):
+@both
+def test_pickle_and_clone(estimator, table):
     X, y = table
-    model = SVBSSGPRegressor(**SMALL).fit(X, y)
+    model = fresh(estimator).fit(X, y)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
     assert not hasattr(clone(model), "posterior_")
 
 
-def test_pipeline_and_search(table):
+@both
+def test_pipeline_and_search(estimator, table):
     X, y = table
-    pipeline = make_pipeline(PolynomialFeatures(2, include_bias=False), SVBSSGPRegressor(**SMALL))
-    search = GridSearchCV(pipeline, {"svbssgpregressor__n_frequencies": [2, 5]}, cv=2).fit(X, y)
+    pipeline = make_pipeline(PolynomialFeatures(2, include_bias=False), fresh(estimator))
+    name = type(estimator).__name__.lower()
+    search = GridSearchCV(pipeline, {f"{name}__n_frequencies": [2, 5]}, cv=2).fit(X, y)
     assert search.best_estimator_.predict(X).shape == (120,)
     assert np.isfinite(cross_val_score(pipeline, X, y, cv=2)).all()
 
@@ -109,7 +123,31 @@ def test_a_bad_parameter_is_named(parameter, value, table):
         SVBSSGPRegressor(**{**SMALL, parameter: value}).fit(X, y)
 
 
-def test_callbacks_of_scikit_learn_see_every_step_and_can_stop(table):
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("n_trees", 0),
+        ("n_frequencies", "many"),
+        ("leaf_size", 0),
+        ("kernel", "cosine"),
+        ("n_sketches", "all"),
+        ("max_iter", 0),
+        ("tol", -1.0),
+        ("learning_rate", 0.0),
+        ("max_time", 0.0),
+        ("shrink", "no"),
+        ("average_prunings", 3),
+        ("keep_rows", "yes"),
+    ],
+)
+def test_a_bad_parameter_of_the_forest_is_named(parameter, value, table):
+    X, y = table
+    with pytest.raises(ValueError, match=f"{parameter}.*{value}"):
+        SpectralForestRegressor(**{**SMALL_FOREST, parameter: value}).fit(X, y)
+
+
+@both
+def test_callbacks_of_scikit_learn_see_every_step_and_can_stop(estimator, table):
     pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
     X, y = table
 
@@ -129,13 +167,14 @@ def test_callbacks_of_scikit_learn_see_every_step_and_can_stop(table):
             return len(self.scores) >= 7
 
     stopper = Stopper()
-    model = SVBSSGPRegressor(**SMALL).set_callbacks(stopper).fit(X, y)
+    model = fresh(estimator).set_callbacks(stopper).fit(X, y)
     assert model.n_iter_ == len(stopper.scores) == 7
     assert stopper.scores[-1] == model.score(X, y)
 
 
-def test_the_progress_bar_of_scikit_learn_works(table, capfd):
+@both
+def test_the_progress_bar_of_scikit_learn_works(estimator, table, capfd):
     callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
     X, y = table
-    SVBSSGPRegressor(**SMALL).set_callbacks(callback.ProgressBar()).fit(X, y)
-    assert "SVBSSGPRegressor" in capfd.readouterr().out
+    fresh(estimator).set_callbacks(callback.ProgressBar()).fit(X, y)
+    assert type(estimator).__name__ in capfd.readouterr().out

@@ -100,12 +100,15 @@ def test_gradient_against_central_differences(kind, base, integrate, weighted, r
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("tail", [None, np.array([[0.4], [2.5]])], ids=["normal", "tail"])
+@pytest.mark.parametrize("trend", [False, True], ids=["waves", "trend"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradient_of_the_local_objective_against_central_differences(kind, rng):
+def test_gradient_of_the_local_objective_against_central_differences(kind, trend, tail, rng):
     layout = Layout(2, 2, 0, kind)
     parameters = Parameters(layout, 0.3 * rng.normal(size=sum(layout.sizes)))
     parameters.flat[~free_entries(parameters)] = 0.0
-    rows, estimator = table(rng), BoundEstimator(LocalObjective(), Normal(), learn_hyperparameters=True)
+    rows = table(rng)
+    estimator = BoundEstimator(LocalObjective(trend=trend), Normal(), learn_hyperparameters=True, tail=tail)
     z = estimator.draw(layout, 2, rng)
 
     def bound(flat):
@@ -115,6 +118,23 @@ def test_gradient_of_the_local_objective_against_central_differences(kind, rng):
     _, gradient = full_gradient(estimator, parameters, rows, [1, 3], z)
     numeric = np.where(free_entries(parameters), central_difference(bound, parameters.flat), 0.0)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
+
+
+def test_a_tail_is_a_factor_of_the_frequencies(rng):
+    """Every frequency's prior deviation times its factor: as if the posterior were so many times as wide."""
+    layout, rows = Layout(3, 2, 0, "diagonal"), table(rng)
+    parameters, tail = Parameters(layout, 0.3 * rng.normal(size=sum(layout.sizes))), rng.uniform(0.5, 3.0, size=(3, 1))
+    z = rng.normal(size=(1, 6))
+    seen = []
+
+    class Spy(LocalObjective):
+        def __call__(self, block, draw, hyperparameters):
+            seen.append(draw.frequencies)
+            return super().__call__(block, draw, hyperparameters)
+
+    for factors in (None, tail):
+        BoundEstimator(Spy(), Normal(), True, tail=factors)(parameters, summarize_mixing(parameters), rows, [0], z)
+    np.testing.assert_allclose(seen[1], tail * seen[0])
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])

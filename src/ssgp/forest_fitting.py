@@ -1,7 +1,7 @@
 """What fitting a forest does once everything is checked: learn the waves, then plant the trees."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf, log
 from time import monotonic
@@ -89,8 +89,7 @@ class ForestFitting:
 
     @cached_property
     def _learning_rows(self) -> Rows:
-        n_rows = min(len(self.rows.y), LEARNING_ROWS)
-        return self.rows.reorder(np.arange(n_rows), np.array([0, n_rows]))
+        return _first_rows(self.rows, min(len(self.rows.y), LEARNING_ROWS))
 
     @cached_property
     def _blocking(self) -> Blocking:
@@ -150,10 +149,12 @@ class ForestFitting:
         """The kernel: the user's, or the one of the highest bound after a short run of each."""
         if self.kernel != "auto":
             return self.kernel
-        scores = {}
+        scores, n_steps = {}, TRIED_STEPS
         with one_blas_thread():
+            if self.deadline < inf:
+                n_steps = max(1, min(TRIED_STEPS, self.affordable_steps("squared-exponential") // (2 * len(KERNELS))))
             for kernel in KERNELS:
-                learner, parameters = self.learner(kernel, TRIED_STEPS), self.initial()
+                learner, parameters = self.learner(kernel, n_steps), self.initial()
                 rows = self._blocking.sort(self._learning_rows, learner.plain_metric)
                 rng = np.random.default_rng(self._seeds[2])
                 trainer = learner.trainer(parameters, rows, learner.make_optimizers(), rng)
@@ -191,8 +192,8 @@ class ForestFitting:
 
     def attributes(self, kernel: str, parameters: Parameters, bounds: list[float], after_tree: Any = None) -> dict:  # noqa: ANN401
         """Fitted attributes as of these parameters."""
-        planter = self.planter(kernel, parameters, after_tree)
-        forest, seedlings = planter(self._planted_rows(planter))
+        planter, rows = self._affordable(self.planter(kernel, parameters, after_tree))
+        forest, seedlings = planter(rows)
         own, units = parameters.hyperparameters, self.units
         tail = tail_scales(kernel, self.sizes.n_frequencies)
         n_leaves = forest.trees[0].partition.n_blocks // forest.trees[0].levels[-1].group
@@ -204,7 +205,7 @@ class ForestFitting:
             "n_frequencies_": self.sizes.n_frequencies,
             "n_trees_": len(forest.trees),
             "n_leaves_": n_leaves,
-            "leaf_size_": self.rows.total / n_leaves,
+            "leaf_size_": rows.total / n_leaves,
             "calibration_": forest.calibration,
             "n_iter_": len(bounds),
             "bound_trace_": in_nats(bounds, self.rows, units),
@@ -214,21 +215,28 @@ class ForestFitting:
             "_parameters": parameters,
         }
 
-    def _planted_rows(self, planter: Planter) -> Rows:
-        """All rows, or as many as there is time to plant one tree with."""
+    def _affordable(self, planter: Planter) -> tuple[Planter, Rows]:
+        """All rows, or as many as there is time to plant one tree with, and a planter for them."""
         n_rows = len(self.rows.y)
         if self.deadline == inf or n_rows <= TIMED_ROWS:
-            return self.rows
+            return planter, self.rows
         began = monotonic()
-        depth = max(0, self.sizes.depth - int(np.log2(n_rows / TIMED_ROWS)))
-        planter.plant_one(self.rows.reorder(np.arange(TIMED_ROWS), np.array([0, TIMED_ROWS])), depth)
+        shallower = int(np.log2(n_rows / TIMED_ROWS))
+        planter.plant_one(_first_rows(self.rows, TIMED_ROWS), max(0, self.sizes.depth - shallower))
         now = monotonic()
         passes = self.sizes.n_folds + 1
         affordable = int(TIMED_ROWS * max(0.0, self.deadline - now) / (now - began) / passes)
         if affordable >= n_rows:
-            return self.rows
-        n_rows = max(LEAST_PLANTED_ROWS, affordable)
-        return self.rows.reorder(np.arange(n_rows), np.array([0, n_rows]))
+            return planter, self.rows
+        affordable = max(LEAST_PLANTED_ROWS, affordable)
+        depth = max(0, self.sizes.depth - int(np.log2(n_rows / affordable)))
+        sizes = replace(self.sizes, depth=depth, n_held_out=min(self.sizes.n_held_out, affordable // 10), n_folds=1)
+        return replace(planter.with_depth(depth), sizes=sizes), _first_rows(self.rows, affordable)
+
+
+def _first_rows(rows: Rows, n_rows: int) -> Rows:
+    """The first rows, which are random ones, as one block."""
+    return rows.reorder(np.arange(n_rows), np.array([0, n_rows]))
 
 
 def feature_importances(X: Array, lengthscale: Array) -> Array:

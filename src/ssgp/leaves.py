@@ -8,19 +8,17 @@ is left as its ancestors have it, so that small leaves do no harm.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
 
-from ssgp.objectives import Block
+from ssgp.objectives import LEAST_RIDGE, Block
 
 __all__ = ["LeafSums", "SolvedNodes", "leaf_sums", "log_pruning_weights", "solve_branch"]
 
 Array = NDArray[np.floating]
-
-# Relative to the trace of the Gram matrix: below it, float64 sums of float32 features are rounding.
-LEAST_RIDGE = 1e-11
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def leaf_sums(phi: Array, block: Block, bounds: NDArray[np.integer]) -> LeafSums
     joined[:, :-1], joined[:, -1] = phi, block.y
     weighted = block.weighted(joined)
     products = np.empty((len(bounds) - 1, joined.shape[1], joined.shape[1]))
-    for k, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for k, (start, stop) in enumerate(pairwise(bounds.tolist())):
         np.matmul(joined[start:stop].T, weighted[start:stop], out=products[k])
     count = np.diff(bounds).astype(float)
     if block.weight is not None:

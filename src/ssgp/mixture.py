@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, stdtr, stdtrit
+from scipy.special import gammaln, logsumexp, stdtr, stdtrit
 
 __all__ = ["StudentMixture", "average"]
 
@@ -53,8 +53,9 @@ class StudentMixture:
         z, half = (y - self.location) / self.scale, 0.5 * self.dof
         constant = gammaln(half + 0.5) - gammaln(half) - 0.5 * np.log(self.dof * np.pi) - np.log(self.scale)
         parts = constant - (half + 0.5) * np.log1p(z * z / self.dof)
-        top = parts.max(axis=0)
-        return top + np.log(self._average(np.exp(parts - top)))
+        with np.errstate(divide="ignore"):
+            parts += -np.log(len(parts)) if self.share is None else np.log(self.share)
+        return logsumexp(parts, axis=0)
 
     def cdf(self, y: Array) -> Array:
         """Cumulative distribution at y (n,), shape (n,)."""
@@ -80,7 +81,7 @@ class StudentMixture:
             at_high = np.where(below, 0.5 * at_high, at_middle)
             at_low = np.where(below, at_middle, 0.5 * at_low)
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-            if np.all((high - low <= tolerance) | (np.abs(at_middle) < 1e-10)):
+            if np.all((high - low <= tolerance) | (np.abs(at_middle) < 1e-8 * min(level, 1.0 - level))):
                 break
         return middle
 

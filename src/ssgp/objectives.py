@@ -19,12 +19,14 @@ from ssgp.features import features, frequency_gradient, trend_features
 from ssgp.noise import LEARNING_PRIOR, NoisePrior
 from ssgp.parameters import Hyperparameters
 
-__all__ = ["Block", "BlockGradient", "Draw", "GlobalObjective", "LocalObjective", "Objective"]
+__all__ = ["LEAST_RIDGE", "Block", "BlockGradient", "Draw", "GlobalObjective", "LocalObjective", "Objective"]
 
 Array = NDArray[np.floating]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 # float32 sums leave Phi^T Phi uncertain by about 1e-7 of its trace, n m: a ridge near that needs float64 sums.
 FLOAT32_RIDGE = 4e-6
+# Relative to the trace: below it, even float64 sums of float32 features are rounding.
+LEAST_RIDGE = 1e-11
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def _sums(phi: Array, weighted_phi: Array, y: Array, precise: bool) -> tuple[Arr
 
 def _factorize(gram: Array, ridge: float) -> tuple[Array, Array]:
     """Lower Cholesky factor and inverse of ``gram + ridge I``, in float64."""
-    gram[np.diag_indices(len(gram))] += ridge
+    gram[np.diag_indices(len(gram))] += max(ridge, LEAST_RIDGE * float(np.trace(gram)))
     factor, failed = dpotrf(gram, lower=True)
     if failed:
         raise np.linalg.LinAlgError("Phi^T Phi + ridge I is not positive definite to rounding")

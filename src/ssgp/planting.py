@@ -109,16 +109,19 @@ class Planter:
 
     def refill(self, rows: Rows, forest: Forest, seedlings: list[Seedling]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies and calibration stay."""
-        recipe = replace(self.recipe, n_leaves=forest.trees[0].partition.n_blocks)
+        recipe = self._with_leaves(forest.trees[0].partition.n_blocks)
         trees = self._in_threads([partial(self._fill, rows, seedling, recipe) for seedling in seedlings], inf)
         group = forest.trees[0].levels[0].group
         refilled = replace(forest, trees=tuple(trees))
         return refilled if recipe.average_prunings else refilled.only(recipe.groups.index(group))
 
+    def with_depth(self, depth: int) -> "Planter":
+        """A planter of trees of another depth."""
+        return replace(self, recipe=self._with_leaves(2**depth))
+
     def plant_one(self, rows: Rows, depth: int) -> None:
         """Plant a tree and throw it away, to see how long it takes."""
-        recipe = replace(self.recipe, n_leaves=2**depth, groups=TreeRecipe.groups_of(depth))
-        self._plant(rows, recipe, 1, inf)
+        self._plant(rows, self._with_leaves(2**depth), 1, inf)
 
     def _finish(
         self, rows: Rows, recipe: TreeRecipe, calibration: Calibration, n_trees: int
@@ -131,7 +134,9 @@ class Planter:
         """The recipe whose leaves are the nodes of that level."""
         if self.recipe.average_prunings:
             return self.recipe
-        n_leaves = self.recipe.n_leaves // self.recipe.groups[level]
+        return self._with_leaves(self.recipe.n_leaves // self.recipe.groups[level])
+
+    def _with_leaves(self, n_leaves: int) -> TreeRecipe:
         return replace(self.recipe, n_leaves=n_leaves, groups=TreeRecipe.groups_of(n_leaves.bit_length() - 1))
 
     def _plant(
@@ -196,9 +201,10 @@ def _without(rows: Rows, hidden: NDArray[np.integer]) -> Rows:
     return rows.reorder(kept, np.array([0, len(kept)]))
 
 
-def _first(components: Components, n_trees: int) -> Components:
+def _first(components: Components, n_components: int) -> Components:
     """The first trees' components, where another fold had time for fewer."""
-    return components if components.share is not None else components.take(n_trees)
+    some = components.take(n_components)
+    return some if some.share is None else replace(some, share=some.share / some.share.sum(axis=0))
 
 
 def _choose(levels: list[Components], y: Array, weight: Array | None) -> tuple[int, Calibration]:

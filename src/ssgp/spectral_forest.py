@@ -24,13 +24,21 @@ from ssgp.progress import CallbackSupportMixin, StepHooks
 from ssgp.rows import Rows, Standardizer
 from ssgp.sizes import choose_sizes
 from ssgp.spectra import KERNELS
-from ssgp.validation import check_inputs, check_levels, check_rows, check_target, columns_unchanged_on_error
+from ssgp.validation import (
+    check_count,
+    check_inputs,
+    check_levels,
+    check_rows,
+    check_target,
+    columns_unchanged_on_error,
+)
 
 __all__ = ["SpectralForestRegressor"]
 
 Array = NDArray[np.floating]
 
 PREDICT_ROWS = 1 << 17
+KEPT_BYTES = 4_000_000
 
 
 class SpectralForestRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
@@ -72,9 +80,9 @@ default="squared-exponential"
     max_time : float or None, default=None
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
         depend on the machine's speed.
-    keep_rows : bool, default=False
-        Whether to keep the training rows (in float32), which `partial_fit` needs. A model whose first
-        call is `partial_fit` keeps them anyway.
+    keep_rows : bool or "auto", default="auto"
+        Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
+        they take less than 4 MB, or where the first call is `partial_fit`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last frequencies.
     n_jobs : int or None, default=-1
@@ -132,7 +140,7 @@ default="squared-exponential"
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "keep_rows": ["boolean"],
+        "keep_rows": ["boolean", StrOptions({"auto"})],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -153,7 +161,7 @@ default="squared-exponential"
         tol: float | None = 1e-3,
         learning_rate: float = 0.04,
         max_time: float | None = None,
-        keep_rows: bool = False,
+        keep_rows: bool | Literal["auto"] = "auto",
         warm_start: bool = False,
         n_jobs: int | None = -1,
         random_state: int | np.random.RandomState | None = None,
@@ -200,7 +208,7 @@ default="squared-exponential"
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the frequencies and plant the trees.
 
-        Ctrl-C ends learning, and then planting, early and leaves a usable model.
+        Ctrl-C while frequencies are learned or trees planted ends that early and leaves a usable model.
 
         Parameters
         ----------
@@ -218,16 +226,19 @@ default="squared-exponential"
         """
         return self._fit(X, y, sample_weight, self.keep_rows)
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, keep_rows: bool) -> Self:
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, keep_rows: bool | Literal["auto"]
+    ) -> Self:
         deadline = inf if self.max_time is None else monotonic() + self.max_time
         with columns_unchanged_on_error(self):
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
             going_on = self.warm_start and hasattr(self, "_parameters")
+            last = self._last() if going_on else None
             units = self._units if going_on else Standardizer.fit(X, y, weight, centre_target=True)
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             order = np.random.default_rng(seed).permutation(len(y))
             rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
-            fitting = self._fitting(units, rows, seed, deadline, self._last() if going_on else None)
+            fitting = self._fitting(units, rows, seed, deadline, last)
             kernel, parameters, bounds = fitting.choose_kernel(), fitting.initial(), cast(list[float], [])
 
             def snapshot() -> dict[str, Any]:
@@ -236,7 +247,8 @@ default="squared-exponential"
             hooks = StepHooks(self, fitting.sizes.max_iter, snapshot, None, self.verbose)
             fitting.run(hooks, kernel, parameters, bounds)
             fitted = fitting.attributes(kernel, parameters, bounds, self._report_tree if self.verbose else None)
-            vars(self).update(fitted, _seed=seed, _rows=rows if keep_rows else None)
+            keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
+            vars(self).update(fitted, _seed=seed, _rows=rows if keep else None)
             hooks.close(fitted)
         return self
 
@@ -265,6 +277,7 @@ default="squared-exponential"
         self : SpectralForestRegressor
             Fitted.
         """
+        n_steps = check_count(n_steps, "n_steps", 0)
         if not hasattr(self, "_forest"):
             return self._fit(X, y, sample_weight, keep_rows=True)
         if self._rows is None:
@@ -287,7 +300,9 @@ default="squared-exponential"
             return self
         fitting = self._fitting(self._units, rows, self._seed, inf, self._parameters)
         forest = fitting.planter(self.kernel_, self._parameters).refill(rows, self._forest, self._seedlings)
-        vars(self).update(_forest=forest, _rows=rows, leaf_size_=rows.total / self.n_leaves_)
+        vars(self).update(
+            _forest=forest, _rows=rows, leaf_size_=rows.total / self.n_leaves_, n_trees_=len(forest.trees)
+        )
         return self
 
     def _fitting(
@@ -402,6 +417,7 @@ default="squared-exponential"
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.RandomState | None = 0) -> Array:
         """Independent draws of observations at X (n, d), shape (n, n_samples)."""
+        n_samples = check_count(n_samples, "n_samples", 1)
         rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
         return self._by_part(X, lambda mixture, _: mixture.sample(n_samples, rng).T)
 

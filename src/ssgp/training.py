@@ -332,7 +332,8 @@ class Trainer:
         try:
             with np.errstate(all="ignore"):
                 estimate = self.estimator(self.parameters, self._summary, self.rows, blocks, z)
+                vectors = estimate.gradient.vectors
+                finite = isfinite(estimate.bound) and isfinite(vectors @ vectors)
         except np.linalg.LinAlgError:
             return None
-        vectors = estimate.gradient.vectors
-        return estimate if isfinite(estimate.bound) and isfinite(vectors @ vectors) else None
+        return estimate if finite else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from numbers import Integral
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from ssgp.posterior import memory_needed
 
 __all__ = [
     "check_blocks",
+    "check_count",
     "check_gamma",
     "check_inputs",
     "check_levels",
@@ -132,9 +134,16 @@ def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:
 def check_levels(levels: ArrayLike, name: str) -> list[float]:
     """Probabilities strictly between 0 and 1."""
     found = np.atleast_1d(np.asarray(levels, dtype=float))
-    if found.ndim != 1 or not np.all((found > 0) & (found < 1)):
+    if found.ndim != 1 or not found.size or not np.all((found > 0) & (found < 1)):
         raise ValueError(f"{name} must lie between 0 and 1, got {levels!r}")
     return found.tolist()
+
+
+def check_count(value: Any, name: str, least: int) -> int:  # noqa: ANN401  checked here
+    """A whole number, at least so large."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
 
 
 def check_target(y: ArrayLike, X: ArrayLike) -> Array:

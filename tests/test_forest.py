@@ -1,0 +1,115 @@
+"""Trees filled with rows, against dense formulas."""
+
+import numpy as np
+import pytest
+
+from ssgp.calibration import Calibration
+from ssgp.forest import Forest, TreeRecipe, grow_partition, join_one, plant
+from ssgp.rows import Rows
+from ssgp.threads import one_blas_thread
+from ssgp.waves import Waves
+
+RIDGE = 0.8
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(300, 2)).astype(np.float32)
+    y = (np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=300)).astype(np.float32)
+    return Rows(X, y, None, np.array([0, 300]))
+
+
+@pytest.fixture
+def waves(rng):
+    return Waves.of(0.3 * rng.normal(size=(4, 2)), np.ones(2))
+
+
+def recipe(**settings):
+    return TreeRecipe(**{"groups": (4, 1), "n_leaves": 8, "n_sketches": None, "shrink": True, **settings})
+
+
+def planted(rows, waves, seed=0, **settings):
+    settings = {"average_prunings": False, **settings}
+    partition = grow_partition(rows, np.ones(2), recipe(**settings), seed=0)
+    return plant(rows, partition, waves, RIDGE, recipe(**settings), seed)
+
+
+def said(tree, waves, X, level=-1):
+    forest = Forest((tree,), Calibration()).only(level)
+    return forest.components(X, n_jobs=1)
+
+
+def test_a_row_is_predicted_by_its_branch_and_its_leaf(rows, waves, rng):
+    tree = planted(rows, waves)
+    new = rng.normal(size=(50, 2)).astype(np.float32)
+    phi, at = (waves.features(join_one(X)).astype(float) for X in (rows.X, new))
+    leaf, own = tree.partition.assign(rows.X), tree.partition.assign(new)
+    branches, leaves = said(tree, waves, new, 0), said(tree, waves, new, 1)
+    for i in range(50):
+        prior = np.zeros(phi.shape[1])
+        for found, inside in ((branches, leaf // 4 == own[i] // 4), (leaves, leaf == own[i])):
+            A = phi[inside].T @ phi[inside] + RIDGE * np.eye(phi.shape[1])
+            weights = prior + np.linalg.solve(A, phi[inside].T @ (rows.y[inside] - phi[inside] @ prior))
+            # Half precision of the weights costs some thousandths of the noise.
+            assert found.mean[0, i] == pytest.approx(at[i] @ weights, abs=0.01)
+            assert found.leverage[0, i] == pytest.approx(at[i] @ np.linalg.solve(A, at[i]), rel=0.02)
+            residual = rows.y[inside] - phi[inside] @ weights
+            rss = residual @ residual + RIDGE * np.sum((weights - prior) ** 2)
+            noise_prior = tree.levels[0 if found is branches else 1].noise_prior
+            assert found.shape[0, i] == pytest.approx(noise_prior.shape + inside.sum() / 2, rel=1e-5)
+            assert found.scale[0, i] == pytest.approx(noise_prior.scale + rss / 2, rel=1e-4)
+            prior = weights
+
+
+def test_the_order_of_the_rows_does_not_matter(rows, waves, rng):
+    tree = planted(rows, waves)
+    shuffled = rows.reorder(rng.permutation(300), rows.bounds)
+    again = plant(shuffled, tree.partition, waves, RIDGE, recipe(average_prunings=False), 0)
+    one, other = said(tree, waves, rows.X), said(again, waves, rows.X)
+    np.testing.assert_allclose(one.mean, other.mean, atol=2e-3)
+    np.testing.assert_allclose(one.scale, other.scale, rtol=1e-4)
+
+
+def test_one_sketch_is_unbiased(rows, waves):
+    """Mean leverage of all rows over 60 seeds, within 4 standard errors of the exact one."""
+    tree = planted(rows, waves)
+    one = recipe(average_prunings=False, n_sketches=1)
+    with one_blas_thread():
+        sketched = [plant(rows, tree.partition, waves, RIDGE, one, seed) for seed in range(60)]
+    found = [said(other, waves, rows.X).leverage.mean() for other in sketched]
+    assert abs(np.mean(found) - said(tree, waves, rows.X).leverage.mean()) < 4 * np.std(found) / np.sqrt(60)
+    assert np.std(found) > 0
+
+
+def test_shares_of_all_levels_and_trees_sum_to_one(rows, waves):
+    trees = tuple(planted(rows, waves, seed, average_prunings=True) for seed in range(3))
+    components = Forest(trees, Calibration()).components(rows.X, 1)
+    assert components.mean.shape == (6, 300)
+    assert components.share is not None
+    np.testing.assert_allclose(components.share.sum(axis=0), 1.0, rtol=1e-6)
+
+
+def test_means_are_those_of_the_components(rows, waves):
+    for averaging in (False, True):
+        trees = tuple(planted(rows, waves, seed, average_prunings=averaging) for seed in range(3))
+        forest = Forest(trees, Calibration())
+        forest = forest if averaging else forest.only(-1)
+        np.testing.assert_allclose(forest.means(rows.X, 1), forest.calibration(forest.components(rows.X, 1)).mean())
+
+
+def test_bytes_are_counted_once_for_shared_waves(rows, waves):
+    tree = planted(rows, waves)
+    one, two = (Forest((tree,) * k, Calibration()).nbytes() for k in (1, 2))
+    assert two - one == tree.nbytes()
+    assert one - tree.nbytes() == waves.projection.nbytes
+
+
+def test_models_are_of_every_second_of_the_last_levels():
+    assert [TreeRecipe.groups_of(depth) for depth in (0, 1, 2, 3, 4, 9)] == [
+        (1,),
+        (1,),
+        (4, 1),
+        (4, 1),
+        (16, 4, 1),
+        (16, 4, 1),
+    ]
