@@ -74,7 +74,7 @@ def forest(data: Table, **settings: Any) -> Outcome:  # noqa: ANN401  the estima
     return Outcome(
         np.asarray(mean),
         model.log_prob(data.X_test, data.y_test),
-        np.asarray(sr.crps_ensemble(data.y_test, draws, estimator="fair")),
+        np.asarray(sr.crps_ensemble(data.y_test, draws, estimator="pwm")),
         model.predict_interval(data.X_test),
         fit_s,
         predict_s,

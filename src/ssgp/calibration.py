@@ -104,10 +104,10 @@ def fit_calibration(components: Components, y: Array, weight: Array | None = Non
 
     The hyperpriors are worth a few rows: enough to decide where there is nothing to learn from.
     """
-    weight = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
+    share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
 
     def mean_log_density(free: Array) -> float:
-        return float(weight @ _from_free(free)(components).log_density(y))
+        return float(share @ _from_free(free)(components).log_density(y))
 
     def loss(free: Array) -> float:
         # Around: noise and leverage as they are, half the spread, 20 degrees of freedom.

@@ -134,7 +134,8 @@ class SpectralTree:
         mean, share = np.array(means, dtype=float), np.array(shares) if shares else None
         if not with_leverage:
             return Components(mean, mean, mean, mean, share)
-        return Components(mean, *(np.array(part, dtype=float) for part in (leverages, shapes, scales)), share)
+        leverage, shape, scale = (np.array(part, dtype=float) for part in (leverages, shapes, scales))
+        return Components(mean, leverage, shape, scale, share)
 
 
 def join_one(X: Array) -> Array:

@@ -55,7 +55,7 @@ class StudentMixture:
         parts = constant - (half + 0.5) * np.log1p(z * z / self.dof)
         with np.errstate(divide="ignore"):
             parts += -np.log(len(parts)) if self.share is None else np.log(self.share)
-        return logsumexp(parts, axis=0)
+        return np.asarray(logsumexp(parts, axis=0))
 
     def cdf(self, y: Array) -> Array:
         """Cumulative distribution at y (n,), shape (n,)."""

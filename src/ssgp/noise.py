@@ -6,6 +6,7 @@ predictions are Student-t.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +32,15 @@ class NoisePrior:
     shape: float
     scale: float
 
-    def shape_after(self, n: Array) -> Array:
+    def shape_after(self, n: Any) -> Any:  # noqa: ANN401  a number or an array
         """a_n: half the degrees of freedom of a prediction after n rows."""
         return self.shape + 0.5 * n
 
-    def scale_after(self, rss: Array) -> Array:
+    def scale_after(self, rss: Any) -> Any:  # noqa: ANN401
         """b_n: a prediction's squared scale is b_n / a_n (1 + leverage)."""
         return self.scale + 0.5 * rss
 
-    def log_evidence(self, n: Array, rss: Array) -> Array:
+    def log_evidence(self, n: Any, rss: Any) -> Any:  # noqa: ANN401
         """The part of log p(y) that depends on the noise's prior."""
         a, b = self.shape_after(n), self.scale_after(rss)
         prior = self.shape * np.log(self.scale) - gammaln(self.shape)

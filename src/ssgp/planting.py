@@ -82,30 +82,39 @@ class Planter:
 
         `rows` are in random order.
         """
-        n_rows, n_held_out, n_folds = len(rows.y), self.sizes.n_held_out, self.sizes.n_folds
+        n_rows, n_folds = len(rows.y), self.sizes.n_folds
         if n_rows < LEAST_ROWS:
             return self._finish(rows, self.recipe, Calibration(), self.sizes.n_trees)
-        again = n_folds > 1 or n_held_out > NEGLIGIBLE * n_rows
-        share = 1.0 / (n_folds + again)
-        found, unseen, trees, seedlings = [], [], (), []
-        for fold in range(n_folds):
-            hidden = np.arange(n_rows - (fold + 1) * n_held_out, n_rows - fold * n_held_out)
-            unseen.append(hidden)
-            until = monotonic() + share * (self.deadline - monotonic()) / (1.0 - share * fold)
-            trees, seedlings = self._plant(_without(rows, hidden), self.recipe, len(trees) or self.sizes.n_trees, until)
-            found.append(self._by_level(trees, rows.X[hidden]))
-        at = np.concatenate(unseen)
-        y, weight = rows.y[at].astype(float), None if rows.weight is None else rows.weight[at].astype(float)
-        fewest = min(len(parts[0].mean) for parts in found)
-        levels = [
-            Components.concatenate([_first(part, fewest) for part in parts], axis=1)
-            for parts in zip(*found, strict=True)
-        ]
+        again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
+        trees, seedlings, unseen, levels = self._hold_out(rows, n_folds + again)
+        y, weight = rows.y[unseen].astype(float), None if rows.weight is None else rows.weight[unseen].astype(float)
         level, calibration = _choose(levels, y, weight)
         if again:
             return self._finish(rows, self._coarser(level), calibration, len(trees))
         forest = Forest(trees, calibration)
         return (forest if self.recipe.average_prunings else forest.only(level)), seedlings
+
+    def _hold_out(
+        self, rows: Rows, n_passes: int
+    ) -> tuple[tuple[SpectralTree, ...], list[Seedling], NDArray[np.integer], list[Components]]:
+        """Trees of the last fold, which lack its rows; unseen rows of all folds; what was said of them by level.
+
+        Every fold gets its share of the time left for `n_passes`.
+        """
+        found, unseen, trees, seedlings = [], [], (), []
+        for fold in range(self.sizes.n_folds):
+            end = len(rows.y) - fold * self.sizes.n_held_out
+            unseen.append(np.arange(end - self.sizes.n_held_out, end))
+            until = monotonic() + (self.deadline - monotonic()) / (n_passes - fold)
+            n_trees = len(trees) or self.sizes.n_trees
+            trees, seedlings = self._plant(_without(rows, unseen[-1]), self.recipe, n_trees, until)
+            found.append(self._by_level(trees, rows.X[unseen[-1]]))
+        fewest = min(len(parts[0].mean) for parts in found)
+        levels = [
+            Components.concatenate([_first(part, fewest) for part in parts], axis=1)
+            for parts in zip(*found, strict=True)
+        ]
+        return trees, seedlings, np.concatenate(unseen), levels
 
     def refill(self, rows: Rows, forest: Forest, seedlings: list[Seedling]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies and calibration stay."""
@@ -161,7 +170,7 @@ class Planter:
     def _in_threads(self, tasks: list[Callable[[], Any]], deadline: float) -> list[Any]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""
         results: list[Any] = [None] * len(tasks)
-        width = max(1, effective_n_jobs(self.n_jobs))
+        width = max(1, effective_n_jobs(self.n_jobs or 1))
 
         def run(i: int) -> None:
             results[i] = tasks[i]()
