@@ -18,9 +18,7 @@ import ssgp
 from ssgp import SpectralForestRegressor, SVBSSGPRegressor
 
 SMALL: dict[str, Any] = {"n_frequencies": 5, "max_iter": 60, "n_draws": 2, "random_state": 0}
-# One of scikit-learn's checks calls partial_fit after fit, for which the rows must be kept.
 SMALL_FOREST: dict[str, Any] = {"n_trees": 2, "n_frequencies": 5, "max_iter": 30, "n_jobs": 1, "random_state": 0}
-SMALL_FOREST |= {"keep_rows": True}
 ESTIMATORS = [SVBSSGPRegressor(**SMALL), SpectralForestRegressor(**SMALL_FOREST)]
 both = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 
