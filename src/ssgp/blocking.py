@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from ssgp.partition import NearestRow, Partition, even_kmeans, grow_tree
 from ssgp.rows import Rows
 
-__all__ = ["Blocking", "choose_n_blocks"]
+__all__ = ["Blocking", "SampledBlocking", "choose_n_blocks"]
 
 Array = NDArray[np.floating]
 
 # Even k-means looks at every pair of row and centre; beyond so many rows or pairs the tree takes over.
 KMEANS_ROWS = 20_000
 KMEANS_PAIRS = 4_000_000
+SAMPLED_ROWS_A_BLOCK = 48
 
 
 def choose_n_blocks(n_rows: int, n_frequencies: int) -> int:
@@ -58,3 +59,32 @@ class Blocking:
     def sort(self, rows: Rows, metric: Array) -> Rows:
         """The sorted rows alone, where no new row has to find its block."""
         return self(rows, metric)[1] if self.labels is None else rows.sort_by(self.labels, self.n_blocks)
+
+
+@dataclass(frozen=True)
+class SampledBlocking:
+    """Some blocks of a large table, each with all of its rows: as local as if all blocks were made.
+
+    Attributes
+    ----------
+    n_blocks, n_kept : int
+        Blocks the table is cut into, and how many of them are taken at random.
+    seed : int
+        Of the random choices.
+    """
+
+    n_blocks: int
+    n_kept: int
+    seed: int
+    labels: None = None
+
+    def sort(self, rows: Rows, metric: Array) -> Rows:
+        """Rows (in random order) of the blocks that are taken, sorted by block."""
+        rng = np.random.default_rng(self.seed)
+        sample = rows.X[: SAMPLED_ROWS_A_BLOCK * self.n_blocks]
+        tree, _ = grow_tree(sample, self.n_blocks, rng, metric.astype(np.float32))
+        number = np.full(self.n_blocks, -1)
+        number[rng.choice(self.n_blocks, self.n_kept, replace=False)] = np.arange(self.n_kept)
+        labels = number[tree.assign(rows.X)]
+        kept = np.flatnonzero(labels >= 0)
+        return rows.reorder(kept, np.array([0, len(kept)])).sort_by(labels[kept], self.n_kept)

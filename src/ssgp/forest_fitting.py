@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.bases import Normal
-from ssgp.blocking import Blocking
+from ssgp.blocking import Blocking, SampledBlocking
 from ssgp.fitted import in_nats
 from ssgp.forest import TreeRecipe
 from ssgp.learning import Learner
@@ -32,7 +32,7 @@ __all__ = ["ForestFitting", "feature_importances"]
 
 Array = NDArray[np.floating]
 
-# A learning step sees some hundred rows: more rows than these bring nothing.
+# A learning step sees one block of some hundred rows: more blocks than hold so many rows bring nothing.
 LEARNING_ROWS = 200_000
 LEARNING_SHARE = 0.35
 TRIED_STEPS = 200
@@ -88,13 +88,13 @@ class ForestFitting:
         return np.random.SeedSequence(self.seed).generate_state(4).tolist()
 
     @cached_property
-    def _learning_rows(self) -> Rows:
-        return _first_rows(self.rows, min(len(self.rows.y), LEARNING_ROWS))
-
-    @cached_property
-    def _blocking(self) -> Blocking:
-        n_blocks = max(1, round(len(self._learning_rows.y) / self.sizes.block_size))
-        return Blocking("tree", n_blocks, None, self._seeds[1])
+    def _blocking(self) -> Blocking | SampledBlocking:
+        """Blocks that drive the gradient: of all rows, so that they are as local as the table allows."""
+        n_rows = len(self.rows.y)
+        n_blocks = max(1, round(n_rows / self.sizes.block_size))
+        if n_rows <= LEARNING_ROWS:
+            return Blocking("tree", n_blocks, None, self._seeds[1])
+        return SampledBlocking(n_blocks, LEARNING_ROWS * n_blocks // n_rows, self._seeds[1])
 
     def initial(self) -> Parameters:
         """Where learning begins: lengthscales grow with the root of the number of inputs, as distances do."""
@@ -134,9 +134,7 @@ class ForestFitting:
             learner = self.learner(kernel, self.affordable_steps(kernel))
             rng = np.random.default_rng(self._seeds[2])
             try:
-                learner.ascend(
-                    parameters, self._learning_rows, self._blocking, learner.make_optimizers(), rng, after_step
-                )
+                learner.ascend(parameters, self.rows, self._blocking, learner.make_optimizers(), rng, after_step)
             except KeyboardInterrupt:
                 warnings.warn(
                     f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "
@@ -155,7 +153,7 @@ class ForestFitting:
                 n_steps = max(1, min(TRIED_STEPS, self.affordable_steps("squared-exponential") // (2 * len(KERNELS))))
             for kernel in KERNELS:
                 learner, parameters = self.learner(kernel, n_steps), self.initial()
-                rows = self._blocking.sort(self._learning_rows, learner.plain_metric)
+                rows = self._blocking.sort(self.rows, learner.plain_metric)
                 rng = np.random.default_rng(self._seeds[2])
                 trainer = learner.trainer(parameters, rows, learner.make_optimizers(), rng)
                 for _ in trainer.run(learner.schedule):
@@ -168,7 +166,7 @@ class ForestFitting:
         if self.deadline == inf:
             return self.sizes.max_iter
         learner = self.learner(kernel, self.sizes.max_iter)
-        rows = self._blocking.sort(self._learning_rows, learner.plain_metric)
+        rows = self._blocking.sort(self.rows, learner.plain_metric)
         trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), np.random.default_rng(0))
         began = monotonic()
         for _ in range(TIMED_STEPS):

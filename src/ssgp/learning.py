@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.bases import Base
-from ssgp.blocking import Blocking
+from ssgp.blocking import Blocking, SampledBlocking
 from ssgp.objectives import LocalObjective, Objective
 from ssgp.optimizers import Optimizer
 from ssgp.parameters import Parameters
@@ -102,7 +102,7 @@ class Learner:
         self,
         parameters: Parameters,
         rows: Rows,
-        blocking: Blocking,
+        blocking: Blocking | SampledBlocking,
         optimizers: Optimizers,
         rng: np.random.Generator,
         after_step: Callable[[float], bool],
@@ -115,7 +115,9 @@ class Learner:
                 break
         report_skipped(sum(t.n_skipped for t in trainers), sum(len(t.bounds) for t in trainers))
 
-    def _rounds(self, parameters: Parameters, rows: Rows, blocking: Blocking) -> Iterator[tuple[Rows, Schedule]]:
+    def _rounds(
+        self, parameters: Parameters, rows: Rows, blocking: Blocking | SampledBlocking
+    ) -> Iterator[tuple[Rows, Schedule]]:
         """Rows that drive the gradient, and for how long."""
         if not self.on_blocks:
             yield rows, self.schedule
