@@ -152,7 +152,7 @@ class TestSameAnswer:
             lambda: fitted.noise_variance(X),
         ]
         whole = [ask() for ask in asked]
-        monkeypatch.setattr("ssgp.spectral_forest.PREDICT_ROWS", 100)
+        monkeypatch.setattr("ssgp.mixture_regressor.PREDICT_ROWS", 100)
         for ask, expected in zip(asked, whole, strict=True):
             np.testing.assert_allclose(ask(), expected, rtol=1e-5, atol=1e-6)
 

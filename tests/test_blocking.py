@@ -1,0 +1,38 @@
+"""Blocks of a large table: some of them, each with all of its rows."""
+
+import numpy as np
+
+from helpers import small_forest, wavy
+from ssgp.blocking import Blocking, SampledBlocking
+from ssgp.metrics import rmse
+from ssgp.rows import Rows
+
+
+def within(rows):
+    """Mean squared distance of rows from their block's centre."""
+    parts = [rows.block(k).X for k in range(rows.n_blocks)]
+    return sum(((X - X.mean(axis=0)) ** 2).sum() for X in parts) / sum(len(X) for X in parts)
+
+
+def test_sampled_blocks_are_whole_and_as_local_as_all_of_them(rng):
+    X = rng.uniform(size=(8000, 2)).astype(np.float32)
+    rows = Rows(X, np.arange(8000, dtype=np.float32), None, np.array([0, 8000]))
+    some = SampledBlocking(n_blocks=64, n_kept=16, seed=0).sort(rows, np.ones(2))
+    assert some.n_blocks == 16
+    np.testing.assert_array_equal(X[some.y.astype(int)], some.X)
+    assert len(np.unique(some.y)) == len(some.y)
+    # 125 rows a block, up to the sampling error of the medians of some hundred rows at six cuts.
+    sizes = np.diff(some.bounds)
+    assert sizes.min() > 80
+    assert sizes.max() < 180
+    everything = Blocking("tree", 64, None, 0).sort(rows, np.ones(2))
+    thinned = Blocking("tree", 16, None, 0).sort(rows.reorder(np.arange(2000), np.array([0, 2000])), np.ones(2))
+    assert within(some) < 1.5 * within(everything)
+    assert within(thinned) > 2.5 * within(some)
+
+
+def test_a_table_larger_than_learning_needs_is_learned_from_some_blocks(monkeypatch):
+    monkeypatch.setattr("ssgp.forest_fitting.LEARNING_ROWS", 300)
+    X, y, latent = wavy(1500)
+    model = small_forest(max_iter=200).fit(X, y)
+    assert rmse(latent, model.predict(X)) < 0.5 * latent.std()
