@@ -1,6 +1,6 @@
 """Spectral trees: randomised balanced trees with a sparse spectrum model in every leaf."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -117,25 +117,30 @@ class SpectralTree:
         tree = self.partition
         return models + tree.directions.nbytes + tree.thresholds.nbytes + tree.children.nbytes
 
-    def components(self, X: Array, phi: Array, with_leverage: bool) -> Components:
+    def mean(self, X: Array, phi: Array) -> Array:
+        """Predictive mean of rows X (n, d) with features phi (n, q), shape (n,)."""
+        leaf = self.partition.assign(X)
+        means = [level.weights.dot(phi, leaf // level.group)[:, 0] for level in self.levels]
+        return average(np.array(means, dtype=float), self._share(leaf))
+
+    def components(self, X: Array, phi: Array) -> Components:
         """What each level says of rows X (n, d) with features phi (n, q); shape (levels, n)."""
         leaf = self.partition.assign(X)
-        means, leverages, shapes, scales, shares = [], [], [], [], []
+        means, leverages, shapes, scales = [], [], [], []
         for level in self.levels:
             node = leaf // level.group
             means.append(level.weights.dot(phi, node)[:, 0])
-            if level.log_weight is not None:
-                shares.append(np.exp(level.log_weight[node]))
-            if with_leverage:
-                projected = level.sketch.dot(phi, node)
-                leverages.append(np.einsum("nk,nk->n", projected, projected))
-                shapes.append(level.noise_prior.shape_after(level.count)[node])
-                scales.append(level.noise_prior.scale_after(level.rss)[node])
-        mean, share = np.array(means, dtype=float), np.array(shares) if shares else None
-        if not with_leverage:
-            return Components(mean, mean, mean, mean, share)
-        leverage, shape, scale = (np.array(part, dtype=float) for part in (leverages, shapes, scales))
-        return Components(mean, leverage, shape, scale, share)
+            projected = level.sketch.dot(phi, node)
+            leverages.append(np.einsum("nk,nk->n", projected, projected))
+            shapes.append(level.noise_prior.shape_after(level.count[node]))
+            scales.append(level.noise_prior.scale_after(level.rss[node]))
+        mean, leverage, shape, scale = (np.array(part, dtype=float) for part in (means, leverages, shapes, scales))
+        return Components(mean, leverage, shape, scale, self._share(leaf))
+
+    def _share(self, leaf: Labels) -> Array | None:
+        """Probability of each level for each row, where rows are predicted by all nodes on their path."""
+        parts = [np.exp(of.log_weight[leaf // of.group]) for of in self.levels if of.log_weight is not None]
+        return np.array(parts) if parts else None
 
 
 def join_one(X: Array) -> Array:
@@ -240,8 +245,8 @@ class Forest:
         out = np.empty(len(X))
 
         def predict(start: int) -> None:
-            parts = self._by_tree(X[start : start + CHUNK], False)
-            out[start : start + CHUNK] = np.mean([average(of.mean, of.share) for of in parts], axis=0)
+            some = X[start : start + CHUNK]
+            out[start : start + CHUNK] = np.mean([t.mean(some, phi) for t, phi in self._with_features(some)], axis=0)
 
         _in_chunks(len(X), predict, n_jobs)
         return out
@@ -251,7 +256,8 @@ class Forest:
         found: list[Components | None] = [None] * -(-len(X) // CHUNK)
 
         def predict(start: int) -> None:
-            joined = Components.concatenate(self._by_tree(X[start : start + CHUNK], True), axis=0)
+            some = X[start : start + CHUNK]
+            joined = Components.concatenate([t.components(some, phi) for t, phi in self._with_features(some)], axis=0)
             if joined.share is not None:
                 joined = replace(joined, share=joined.share / len(self.trees))
             found[start // CHUNK] = joined
@@ -259,18 +265,17 @@ class Forest:
         _in_chunks(len(X), predict, n_jobs)
         return Components.concatenate([part for part in found if part is not None], axis=1)
 
-    def _by_tree(self, X: Array, with_leverage: bool) -> list[Components]:
-        """What each tree says of a chunk of rows; trees that share their waves share the features."""
+    def _with_features(self, X: Array) -> Iterator[tuple[SpectralTree, Array]]:
+        """Trees with the features of a chunk of rows; trees that share their waves share the features."""
         n_tiles = -(-len(X) // TILE)
         joined = np.zeros((n_tiles * TILE, X.shape[1] + 1), dtype=X.dtype)
         joined[: len(X), :-1], joined[: len(X), -1] = X, 1.0
         tiles = joined.reshape(n_tiles, TILE, -1)
-        parts, waves, phi = [], None, joined
+        waves, phi = None, joined
         for tree in self.trees:
             if tree.waves is not waves:
                 waves, phi = tree.waves, tree.waves.features(tiles).reshape(len(joined), -1)[: len(X)]
-            parts.append(tree.components(X, phi, with_leverage))
-        return parts
+            yield tree, phi
 
     def only(self, level: int) -> "Forest":
         """The forest with one level of models: counted from the branches (0), or backwards (-1, leaves)."""

@@ -151,11 +151,11 @@ class ForestFitting:
         with one_blas_thread():
             if self.deadline < inf:
                 n_steps = max(1, min(TRIED_STEPS, self.affordable_steps("squared-exponential") // (2 * len(KERNELS))))
+            rows = self._blocking.sort(self.rows, np.ones(self.rows.X.shape[1]))
             for kernel in KERNELS:
-                learner, parameters = self.learner(kernel, n_steps), self.initial()
-                rows = self._blocking.sort(self.rows, learner.plain_metric)
+                learner = self.learner(kernel, n_steps)
                 rng = np.random.default_rng(self._seeds[2])
-                trainer = learner.trainer(parameters, rows, learner.make_optimizers(), rng)
+                trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), rng)
                 for _ in trainer.run(learner.schedule):
                     pass
                 scores[kernel] = trainer.probe()
