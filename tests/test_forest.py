@@ -31,7 +31,7 @@ def recipe(**settings):
 def planted(rows, waves, seed=0, **settings):
     settings = {"average_prunings": False, **settings}
     partition = grow_partition(rows, np.ones(2), recipe(**settings), seed=0)
-    return plant(rows, partition, waves, RIDGE, recipe(**settings), seed)
+    return plant(rows, partition, waves, RIDGE, recipe(**settings), seed)[0]
 
 
 def said(tree, waves, X, level=-1):
@@ -64,7 +64,7 @@ def test_a_row_is_predicted_by_its_branch_and_its_leaf(rows, waves, rng):
 def test_the_order_of_the_rows_does_not_matter(rows, waves, rng):
     tree = planted(rows, waves)
     shuffled = rows.reorder(rng.permutation(300), rows.bounds)
-    again = plant(shuffled, tree.partition, waves, RIDGE, recipe(average_prunings=False), 0)
+    again = plant(shuffled, tree.partition, waves, RIDGE, recipe(average_prunings=False), 0)[0]
     one, other = said(tree, waves, rows.X), said(again, waves, rows.X)
     np.testing.assert_allclose(one.mean, other.mean, atol=2e-3)
     np.testing.assert_allclose(one.scale, other.scale, rtol=1e-4)
@@ -75,7 +75,7 @@ def test_one_sketch_is_unbiased(rows, waves):
     tree = planted(rows, waves)
     one = recipe(average_prunings=False, n_sketches=1)
     with one_blas_thread():
-        sketched = [plant(rows, tree.partition, waves, RIDGE, one, seed) for seed in range(60)]
+        sketched = [plant(rows, tree.partition, waves, RIDGE, one, seed)[0] for seed in range(60)]
     found = [said(other, waves, rows.X).leverage.mean() for other in sketched]
     assert abs(np.mean(found) - said(tree, waves, rows.X).leverage.mean()) < 4 * np.std(found) / np.sqrt(60)
     assert np.std(found) > 0

@@ -374,7 +374,7 @@ class TestSettings:
         """Two bytes for each entry of the leaves' weights and sketches; the trees and scales add a third at most."""
         X = np.random.default_rng(0).normal(size=(4000, 6))
         y = np.sin(3 * X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=4000)
-        model = small_forest(n_frequencies=40, max_iter=5, leaf_size=250, n_sketches=n_sketches).fit(X, y)
+        model = small_forest(n_frequencies=40, max_iter=5, leaf_size=250, n_sketches=n_sketches, correct=False).fit(X, y)
         vectors = 3 * model.n_leaves_ * (1 + n_sketches)
         entries = vectors * (2 * 40 + 1 + 6)
         waves = 3 * 4 * (6 + 1) * (2 * 40 + 1 + 6)

@@ -1,7 +1,7 @@
 """What leaves say of themselves, corrected by how it went on rows they had not seen."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,14 @@ class Components:
     def take(self, n_components: int) -> "Components":
         """The first components."""
         return self._map(lambda part: part[:n_components])
+
+    def shifted(self, by: Array) -> "Components":
+        """With the locations of all components moved by (n,)."""
+        return replace(self, mean=self.mean + by)
+
+    def noise_deviation(self) -> Array:
+        """Of the noise, averaged over the components as variances, shape (n,)."""
+        return np.sqrt(average(self.scale / self.shape, self.share))
 
     def rows(self, some: slice) -> "Components":
         """Some of the rows."""

@@ -1,15 +1,17 @@
-"""Spectral trees: randomised balanced trees with a sparse spectrum model in every leaf."""
+"""Spectral trees, randomised balanced trees with a sparse spectrum model in every leaf, and forests of them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from ssgp.calibration import Calibration, Components
+from ssgp.correction import Correction
+from ssgp.leave_one_out import left_out_errors
 from ssgp.leaves import SolvedNodes, leaf_sums, log_pruning_weights, solve_branch
-from ssgp.mixture import average
 from ssgp.noise import NoisePrior, fit_noise_prior
 from ssgp.packing import Packed, pack
 from ssgp.partition import BisectingTree, grow_tree
@@ -17,7 +19,7 @@ from ssgp.rows import Rows
 from ssgp.threads import one_blas_thread
 from ssgp.waves import Waves
 
-__all__ = ["Forest", "Level", "SpectralTree", "TreeRecipe", "grow_partition", "plant"]
+__all__ = ["Forest", "LeftOut", "Level", "SpectralTree", "TreeRecipe", "grow_partition", "plant"]
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
@@ -92,6 +94,11 @@ class Level:
     noise_prior: NoisePrior
     log_weight: Array | None
 
+    @cached_property
+    def noise_variance(self) -> Array:
+        """Of the nodes, shape (p,)."""
+        return self.noise_prior.scale_after(self.rss) / self.noise_prior.shape_after(self.count)
+
 
 @dataclass(frozen=True)
 class SpectralTree:
@@ -117,11 +124,16 @@ class SpectralTree:
         tree = self.partition
         return models + tree.directions.nbytes + tree.thresholds.nbytes + tree.children.nbytes
 
-    def mean(self, X: Array, phi: Array) -> Array:
-        """Predictive mean of rows X (n, d) with features phi (n, q), shape (n,)."""
+    def mean_and_noise(self, X: Array, phi: Array) -> Array:
+        """Predictive mean and noise variance of rows X (n, d) with features phi (n, q), shape (2, n)."""
         leaf = self.partition.assign(X)
-        means = [level.weights.dot(phi, leaf // level.group)[:, 0] for level in self.levels]
-        return average(np.array(means, dtype=float), self._share(leaf))
+        said = np.empty((len(self.levels), 2, len(X)))
+        for level, (mean, noise) in zip(self.levels, said, strict=True):
+            node = leaf // level.group
+            mean[:] = level.weights.dot(phi, node)[:, 0]
+            noise[:] = level.noise_variance[node]
+        share = self._share(leaf)
+        return said.mean(axis=0) if share is None else np.einsum("ln,lkn->kn", share, said)
 
     def components(self, X: Array, phi: Array) -> Components:
         """What each level says of rows X (n, d) with features phi (n, q); shape (levels, n)."""
@@ -156,9 +168,31 @@ def grow_partition(rows: Rows, lengthscale: Array, recipe: TreeRecipe, seed: int
     return grow_tree(rows.X[:n_rows], recipe.n_leaves, rng, metric, recipe.jitter, rows.y[:n_rows])[0]
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What a tree says of its own rows, each left out of it.
+
+    Attributes
+    ----------
+    error : array of shape (levels, n)
+        Target minus prediction.
+    noise_variance : array of shape (levels, n)
+        Of the row's nodes.
+    """
+
+    error: Array
+    noise_variance: Array
+
+
 def plant(
-    rows: Rows, partition: BisectingTree, waves: Waves, ridge: float, recipe: TreeRecipe, seed: int
-) -> SpectralTree:
+    rows: Rows,
+    partition: BisectingTree,
+    waves: Waves,
+    ridge: float,
+    recipe: TreeRecipe,
+    seed: int,
+    leave_one_out: bool = False,
+) -> tuple[SpectralTree, LeftOut | None]:
     """Fill a tree: one pass over the rows, branch by branch.
 
     Parameters
@@ -175,22 +209,35 @@ def plant(
         Levels and sketches.
     seed : int
         Of the sketches.
+    leave_one_out : bool
+        Whether to say also how rows are predicted by what the others leave of the tree.
     """
     signs = _signs(recipe.n_sketches, waves.n_features, seed)
-    by_leaf = rows.sort_by(partition.assign(rows.X), recipe.n_leaves)
+    leaf = partition.assign(rows.X)
+    order = np.argsort(leaf, kind="stable")
+    by_leaf = rows.reorder(order, np.searchsorted(leaf[order], np.arange(recipe.n_leaves + 1)))
     step, branches = recipe.groups[0], []
+    errors = np.empty((len(recipe.groups), len(leaf) if leave_one_out else 0))
     for first in range(0, recipe.n_leaves, step):
         bounds = by_leaf.bounds[first : first + step + 1]
-        block = by_leaf.part(slice(bounds[0], bounds[-1]))
-        sums = leaf_sums(waves.features(join_one(block.X)), block, bounds - bounds[0])
-        branches.append([_stored(s) for s in solve_branch(sums, recipe.groups, ridge, signs, recipe.shrink)])
-    solved = [SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)]
-    return SpectralTree(partition, waves, _levels(solved, recipe))
+        inside = slice(bounds[0], bounds[-1])
+        block, bounds = by_leaf.part(inside), bounds - bounds[0]
+        phi = waves.features(join_one(block.X))
+        solved = solve_branch(leaf_sums(phi, block, bounds), recipe.groups, ridge, signs, recipe.shrink)
+        if leave_one_out:
+            errors[:, order[inside]] = left_out_errors(phi, block, bounds, solved, recipe.groups, recipe.shrink)
+        branches.append([_stored(nodes) for nodes in solved])
+    levels = _levels([SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)], recipe)
+    tree = SpectralTree(partition, waves, levels)
+    if not leave_one_out:
+        return tree, None
+    return tree, LeftOut(errors, np.array([level.noise_variance[leaf // level.group] for level in levels]))
 
 
 def _stored(nodes: SolvedNodes) -> SolvedNodes:
-    """Half the memory while the other branches are solved."""
-    return replace(nodes, weights=nodes.weights.astype(np.float32), sketch=nodes.sketch.astype(np.float32))
+    """What is kept while the other branches are solved."""
+    weights, sketch = nodes.weights.astype(np.float32), nodes.sketch.astype(np.float32)
+    return replace(nodes, weights=weights, sketch=sketch, factor=nodes.factor[:, :0, :0])
 
 
 def _signs(n_sketches: int | None, size: int, seed: int) -> Array:
@@ -227,29 +274,34 @@ def _levels(solved: list[SolvedNodes], recipe: TreeRecipe) -> tuple[Level, ...]:
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees, and the calibration of their mixture.
+    """Trees, the correction of their common errors, and the calibration of their mixture.
 
     Attributes
     ----------
     trees : tuple of SpectralTree
         The trees.
     calibration : Calibration
-        Of what they say.
+        Of what they say, corrected.
+    correction : Correction or None
+        Of their means.
     """
 
     trees: tuple[SpectralTree, ...]
     calibration: Calibration
+    correction: Correction | None = None
 
     def means(self, X: Array, n_jobs: int | None) -> Array:
         """Predictive mean of standardised rows X (n, d), shape (n,)."""
-        out = np.empty(len(X))
+        out = np.empty((2, len(X)))
 
         def predict(start: int) -> None:
             some = X[start : start + CHUNK]
-            out[start : start + CHUNK] = np.mean([t.mean(some, phi) for t, phi in self._with_features(some)], axis=0)
+            said = [tree.mean_and_noise(some, phi) for tree, phi in self._with_features(some)]
+            np.mean(said, axis=0, out=out[:, start : start + CHUNK])
 
         _in_chunks(len(X), predict, n_jobs)
-        return out
+        mean, noise = out
+        return mean if self.correction is None else mean + self.correction(X, np.sqrt(noise), _threads(n_jobs))
 
     def components(self, X: Array, n_jobs: int | None) -> Components:
         """What trees (and levels) say of standardised rows, shape (T, n)."""
@@ -263,7 +315,10 @@ class Forest:
             found[start // CHUNK] = joined
 
         _in_chunks(len(X), predict, n_jobs)
-        return Components.concatenate([part for part in found if part is not None], axis=1)
+        said = Components.concatenate([part for part in found if part is not None], axis=1)
+        if self.correction is None:
+            return said
+        return said.shifted(self.correction(X, said.noise_deviation(), _threads(n_jobs)))
 
     def _with_features(self, X: Array) -> Iterator[tuple[SpectralTree, Array]]:
         """Trees with the features of a chunk of rows; trees that share their waves share the features."""
@@ -285,7 +340,12 @@ class Forest:
     def nbytes(self) -> int:
         """Bytes of the model."""
         waves = {id(tree.waves): tree.waves.projection.nbytes for tree in self.trees}
-        return sum(tree.nbytes() for tree in self.trees) + sum(waves.values())
+        corrected = 0 if self.correction is None else self.correction.nbytes()
+        return sum(tree.nbytes() for tree in self.trees) + sum(waves.values()) + corrected
+
+
+def _threads(n_jobs: int | None) -> int:
+    return max(1, effective_n_jobs(n_jobs or 1))
 
 
 def _in_chunks(n_rows: int, predict: Callable[[int], None], n_jobs: int | None) -> None:

@@ -64,6 +64,8 @@ class ForestFitting:
         Of everything random.
     n_jobs : int or None
         Threads.
+    correct : bool
+        Whether boosted trees may correct the forest.
     deadline : float
         Time on the monotonic clock by which everything should be done.
     start : Parameters or None
@@ -79,6 +81,7 @@ class ForestFitting:
     tol: float | None
     seed: int
     n_jobs: int | None
+    correct: bool
     deadline: float = inf
     start: Parameters | None = None
 
@@ -186,7 +189,8 @@ class ForestFitting:
             return posterior.split(posterior.sample(1, rng))[0][0]
 
         extra = {} if after_tree is None else {"after_tree": after_tree}
-        return Planter(draw, own, self.recipe, self.sizes, self._seeds[3], self.n_jobs, self.deadline, **extra)
+        seed = self._seeds[3]
+        return Planter(draw, own, self.recipe, self.sizes, seed, self.n_jobs, self.correct, self.deadline, **extra)
 
     def attributes(self, kernel: str, parameters: Parameters, bounds: list[float], after_tree: Any = None) -> dict:  # noqa: ANN401
         """Fitted attributes as of these parameters."""
@@ -205,6 +209,7 @@ class ForestFitting:
             "n_leaves_": n_leaves,
             "leaf_size_": rows.total / n_leaves,
             "calibration_": forest.calibration,
+            "corrected_share_": 0.0 if forest.correction is None else forest.correction.share,
             "n_iter_": len(bounds),
             "bound_trace_": in_nats(bounds, self.rows, units),
             "_units": units,

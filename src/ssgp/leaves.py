@@ -6,6 +6,7 @@ which have seen more rows, and the branch's towards zero. What is one leaf too s
 is left as its ancestors have it, so that small leaves do no harm.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -86,6 +87,10 @@ class SolvedNodes:
         Rows, and penalised residual sum of squares.
     log_determinant : array of shape (p,)
         log |A / ridge|.
+    ridge : array of shape (p,)
+        The ridge, raised where rounding asks for it.
+    factor : array of shape (p, q, q), float32
+        Cholesky factors of A; only where the solution is not kept for long.
     """
 
     weights: Array
@@ -93,11 +98,13 @@ class SolvedNodes:
     count: Array
     rss: Array
     log_determinant: Array
+    ridge: Array
+    factor: Array
 
     @staticmethod
     def concatenate(parts: "list[SolvedNodes]") -> "SolvedNodes":
         """Nodes of several branches."""
-        fields = ("weights", "sketch", "count", "rss", "log_determinant")
+        fields = (field.name for field in dataclasses.fields(SolvedNodes))
         return SolvedNodes(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
 
 
@@ -160,7 +167,8 @@ def _solve(sums: LeafSums, prior: Array | None, ridge: float, signs: Array) -> S
         weights += prior
     rss = np.maximum(pivots[:, size] ** 2 - guard, 0.0)
     log_determinant = 2.0 * np.log(pivots[:, :size]).sum(axis=1) - size * np.log(ridges)
-    return SolvedNodes(weights, sketch, sums.count, rss, log_determinant)
+    factor = factor[:, :size, :size].astype(np.float32)
+    return SolvedNodes(weights, sketch, sums.count, rss, log_determinant, ridges, factor)
 
 
 def _about(products: Array, prior: Array | None) -> Array:

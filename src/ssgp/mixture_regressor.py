@@ -13,10 +13,10 @@ from ssgp.calibration import Calibration
 from ssgp.forest import Forest
 from ssgp.mixture import StudentMixture
 from ssgp.parameters import Parameters
-from ssgp.planting import Seedling
 from ssgp.posterior import AffinePosterior
 from ssgp.progress import CallbackSupportMixin
 from ssgp.rows import Rows, Standardizer
+from ssgp.trial import Seedling
 from ssgp.validation import check_count, check_inputs, check_levels, check_target
 
 __all__ = ["MixtureRegressor"]
@@ -45,6 +45,7 @@ class MixtureRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     n_leaves_: int
     leaf_size_: float
     calibration_: Calibration
+    corrected_share_: float
     n_iter_: int
     bound_trace_: Array
     _units: Standardizer

@@ -13,35 +13,25 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ssgp.calibration import Calibration, Components, fit_calibration
-from ssgp.forest import Forest, SpectralTree, TreeRecipe, grow_partition, plant
+from ssgp.calibration import Calibration, Components
+from ssgp.forest import Forest, LeftOut, SpectralTree, TreeRecipe, grow_partition, plant
 from ssgp.parameters import Hyperparameters
-from ssgp.partition import BisectingTree
 from ssgp.rows import Rows
 from ssgp.sizes import ForestSizes
 from ssgp.threads import one_blas_thread
+from ssgp.trial import Seedling, Trial, choose_level, learn_calibration, learn_correction
 from ssgp.waves import Waves
 
-__all__ = ["Planter", "Seedling"]
+__all__ = ["Planter"]
 
 Array = NDArray[np.floating]
 
-# A finer level is taken where it is better than a coarser one by so many nats a held-out row.
-WORTH = 0.003
-CHOOSING_ROWS = 2000
 # Trees that lack so small a share of the rows are kept; otherwise they are grown again with all.
 NEGLIGIBLE = 1 / 40
+# So many rows, counted once a tree, are left out of it in turn to learn the correction; two trees at least.
+TESTED_ROWS = 1_200_000
 # Too few rows to calibrate on: the leaves are taken at their word.
 LEAST_ROWS = 20
-
-
-@dataclass(frozen=True)
-class Seedling:
-    """What a tree is before rows fill it: its leaves, its waves, the seed of its sketches."""
-
-    partition: BisectingTree
-    waves: Waves
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -62,6 +52,8 @@ class Planter:
         Of everything random.
     n_jobs : int or None
         Threads.
+    correct : bool
+        Whether boosted trees may correct the forest.
     deadline : float
         Time on the monotonic clock by which the forest should stand.
     after_tree : callable
@@ -74,54 +66,55 @@ class Planter:
     sizes: ForestSizes
     seed: int
     n_jobs: int | None
+    correct: bool
     deadline: float = inf
     after_tree: Callable[[int, int], Any] = lambda done, total: None
 
     def __call__(self, rows: Rows) -> tuple[Forest, list[Seedling]]:
-        """Plant, choose the level of the leaves and calibrate on rows the trees have not seen, plant with all rows.
+        """Plant, choose, correct and calibrate by rows the trees have not seen, plant with all rows.
 
         `rows` are in random order.
         """
         n_rows, n_folds = len(rows.y), self.sizes.n_folds
         if n_rows < LEAST_ROWS:
-            return self._finish(rows, self.recipe, Calibration(), self.sizes.n_trees)
+            return self._finish(rows, self.recipe, self.sizes.n_trees)
         again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
-        trees, seedlings, unseen, levels = self._hold_out(rows, n_folds + again)
-        y, weight = rows.y[unseen].astype(float), None if rows.weight is None else rows.weight[unseen].astype(float)
-        level, calibration = _choose(levels, y, weight)
+        trials = self._trials(rows, n_folds + again)
+        level, correction, whole = choose_level(trials), None, self.recipe.average_prunings
+        n_threads = max(1, effective_n_jobs(self.n_jobs or 1))
+        if self.correct and monotonic() < self.deadline:
+            correction = learn_correction(trials, level, self.seed, n_threads)
+        calibration = learn_calibration(trials, level, correction, n_threads)
+        trees, seedlings = trials[-1].trees, trials[-1].seedlings
         if again:
-            return self._finish(rows, self._coarser(level), calibration, len(trees))
-        forest = Forest(trees, calibration)
-        return (forest if self.recipe.average_prunings else forest.only(level)), seedlings
+            forest, seedlings = self._finish(rows, self._coarser(level), len(trees))
+            return replace(forest, calibration=calibration, correction=correction), seedlings
+        forest = Forest(trees, calibration, correction)
+        return (forest if whole else forest.only(level)), seedlings
 
-    def _hold_out(
-        self, rows: Rows, n_passes: int
-    ) -> tuple[tuple[SpectralTree, ...], list[Seedling], NDArray[np.integer], list[Components]]:
-        """Trees of the last fold, which lack its rows; unseen rows of all folds; what was said of them by level.
-
-        Every fold gets its share of the time left for `n_passes`.
-        """
-        found, unseen, trees, seedlings = [], [], (), []
+    def _trials(self, rows: Rows, n_passes: int) -> list[Trial]:
+        """Every fold's rows, held out in turn; each fold gets its share of the time left for `n_passes`."""
+        trials: list[Trial] = []
+        n_rows = len(rows.y)
         for fold in range(self.sizes.n_folds):
-            end = len(rows.y) - fold * self.sizes.n_held_out
-            unseen.append(np.arange(end - self.sizes.n_held_out, end))
+            end = n_rows - fold * self.sizes.n_held_out
+            unseen = np.arange(end - self.sizes.n_held_out, end)
+            seen = _without(rows, unseen)
             until = monotonic() + (self.deadline - monotonic()) / (n_passes - fold)
-            n_trees = len(trees) or self.sizes.n_trees
-            trees, seedlings = self._plant(_without(rows, unseen[-1]), self.recipe, n_trees, until)
-            found.append(self._by_level(trees, rows.X[unseen[-1]]))
-        fewest = min(len(parts[0].mean) for parts in found)
-        levels = [
-            Components.concatenate([_first(part, fewest) for part in parts], axis=1)
-            for parts in zip(*found, strict=True)
-        ]
-        return trees, seedlings, np.concatenate(unseen), levels
+            n_trees = len(trials[-1].trees) if trials else self.sizes.n_trees
+            n_tested = min(n_trees, max(2, TESTED_ROWS // n_rows)) if self.correct else 0
+            trees, seedlings, left_out = self._plant(seen, self.recipe, n_trees, until, n_tested)
+            said = self._by_level(trees, rows.X[unseen])
+            held = rows.reorder(unseen, np.array([0, len(unseen)]))
+            trials.append(Trial(trees, seedlings, seen, held, said, left_out))
+        return trials
 
     def refill(self, rows: Rows, forest: Forest, seedlings: list[Seedling]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies and calibration stay."""
         recipe = self._with_leaves(forest.trees[0].partition.n_blocks)
         trees = self._in_threads([partial(self._fill, rows, seedling, recipe) for seedling in seedlings], inf)
         group = forest.trees[0].levels[0].group
-        refilled = replace(forest, trees=tuple(trees))
+        refilled = replace(forest, trees=tuple(tree for tree, _ in trees))
         return refilled if recipe.average_prunings else refilled.only(recipe.groups.index(group))
 
     def with_depth(self, depth: int) -> "Planter":
@@ -132,11 +125,9 @@ class Planter:
         """Plant a tree and throw it away, to see how long it takes."""
         self._plant(rows, self._with_leaves(2**depth), 1, inf)
 
-    def _finish(
-        self, rows: Rows, recipe: TreeRecipe, calibration: Calibration, n_trees: int
-    ) -> tuple[Forest, list[Seedling]]:
-        trees, seedlings = self._plant(rows, recipe, n_trees, self.deadline)
-        forest = Forest(trees, calibration)
+    def _finish(self, rows: Rows, recipe: TreeRecipe, n_trees: int) -> tuple[Forest, list[Seedling]]:
+        trees, seedlings, _ = self._plant(rows, recipe, n_trees, self.deadline)
+        forest = Forest(trees, Calibration())
         return (forest if recipe.average_prunings else forest.only(-1)), seedlings
 
     def _coarser(self, level: int) -> TreeRecipe:
@@ -149,23 +140,27 @@ class Planter:
         return replace(self.recipe, n_leaves=n_leaves, groups=TreeRecipe.groups_of(n_leaves.bit_length() - 1))
 
     def _plant(
-        self, rows: Rows, recipe: TreeRecipe, n_trees: int, deadline: float
-    ) -> tuple[tuple[SpectralTree, ...], list[Seedling]]:
+        self, rows: Rows, recipe: TreeRecipe, n_trees: int, deadline: float, n_tested: int = 0
+    ) -> tuple[tuple[SpectralTree, ...], list[Seedling], list[LeftOut]]:
+        """Trees, their seedlings, and what the first `n_tested` of them say of rows left out."""
         seeds = np.random.SeedSequence(self.seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()
         lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.sizes.n_draws)
         waves = [Waves.of(self.draw(np.random.default_rng([self.seed, k])), lengthscale) for k in range(n_draws)]
 
-        def tree(i: int) -> tuple[Seedling, SpectralTree]:
+        def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
             partition = grow_partition(rows, lengthscale, recipe, seeds[i][0])
             seedling = Seedling(partition, waves[i * n_draws // n_trees], seeds[i][1])
-            return seedling, self._fill(rows, seedling, recipe)
+            return seedling, *self._fill(rows, seedling, recipe, i < n_tested)
 
         done = self._in_threads([partial(tree, i) for i in range(n_trees)], deadline)
-        return tuple(tree for _, tree in done), [seedling for seedling, _ in done]
+        seedlings, trees, left_out = zip(*done, strict=True)
+        return trees, list(seedlings), [said for said in left_out if said is not None]
 
-    def _fill(self, rows: Rows, seedling: Seedling, recipe: TreeRecipe) -> SpectralTree:
+    def _fill(
+        self, rows: Rows, seedling: Seedling, recipe: TreeRecipe, leave_one_out: bool = False
+    ) -> tuple[SpectralTree, LeftOut | None]:
         ridge = self.hyperparameters.ridge(seedling.waves.n_cosines // 2)
-        return plant(rows, seedling.partition, seedling.waves, ridge, recipe, seedling.seed)
+        return plant(rows, seedling.partition, seedling.waves, ridge, recipe, seedling.seed, leave_one_out)
 
     def _in_threads(self, tasks: list[Callable[[], Any]], deadline: float) -> list[Any]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""
@@ -208,20 +203,3 @@ def _without(rows: Rows, hidden: NDArray[np.integer]) -> Rows:
     """All rows but some neighbours."""
     kept = np.concatenate([np.arange(hidden[0]), np.arange(hidden[-1] + 1, len(rows.y))])
     return rows.reorder(kept, np.array([0, len(kept)]))
-
-
-def _first(components: Components, n_components: int) -> Components:
-    """The first trees' components, where another fold had time for fewer."""
-    some = components.take(n_components)
-    return some if some.share is None else replace(some, share=some.share / some.share.sum(axis=0))
-
-
-def _choose(levels: list[Components], y: Array, weight: Array | None) -> tuple[int, Calibration]:
-    """The level at which unseen rows are most probable, and its calibration."""
-    best = len(levels) - 1
-    if len(levels) > 1:
-        some = slice(None, CHOOSING_ROWS)
-        own = None if weight is None else weight[some]
-        scores = [fit_calibration(level.rows(some), y[some], own)[1] for level in levels]
-        best = int(np.flatnonzero(np.array(scores) >= max(scores) - WORTH)[0])
-    return best, fit_calibration(levels[best], y, weight)[0]

@@ -40,7 +40,7 @@ class SpectralForestRegressor(MixtureRegressor):
     likelihood of local models. Balanced randomised trees, grown in the learned metric, then cut the rows into
     leaves; every leaf has a Bayesian model of its own on the shared waves, with its own noise, shrunk
     towards its ancestors'. A row is predicted by the mixture of its leaves' Student-t's, calibrated on
-    rows that were held out. Nothing needs tuning.
+    rows that were held out, and corrected where boosted trees find a pattern in its errors. Nothing needs tuning.
 
     Parameters
     ----------
@@ -63,6 +63,10 @@ default="squared-exponential"
         tree, in place of the level of leaves that the held-out rows choose. Larger models, slower predictions.
     n_sketches : int or "exact", default=1
         Random projections kept of a leaf's covariance; ``"exact"`` keeps all of it, in (2m)^2 numbers.
+    correct : bool, default=True
+        Whether boosted trees, fitted to the errors of trees on rows they left out, correct what leaves have in common:
+        effects of a day or a category that have too few rows in any one leaf. How much of the correction
+        is applied, if any, is decided by rows that were held out.
     max_iter : int or "auto", default="auto"
         Upper limit of the learning steps; 1,500 by default.
     tol : float or None, default=1e-3
@@ -101,6 +105,8 @@ default="squared-exponential"
         Mean number of rows in a leaf.
     calibration_ : Calibration
         What the held-out rows said.
+    corrected_share_ : float
+        How much of the boosted trees' correction is applied, from 0 to 1.
     n_iter_ : int
         Learning steps taken.
     bound_trace_ : array of shape (n_iter_,)
@@ -128,6 +134,7 @@ default="squared-exponential"
         "shrink": ["boolean"],
         "average_prunings": ["boolean"],
         "n_sketches": [Interval(Integral, 1, None, closed="left"), StrOptions({"exact"})],
+        "correct": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -149,6 +156,7 @@ default="squared-exponential"
         shrink: bool = True,
         average_prunings: bool = False,
         n_sketches: int | Literal["exact"] = 1,
+        correct: bool = True,
         max_iter: int | Literal["auto"] = "auto",
         tol: float | None = 1e-3,
         learning_rate: float = 0.04,
@@ -166,6 +174,7 @@ default="squared-exponential"
         self.shrink = shrink
         self.average_prunings = average_prunings
         self.n_sketches = n_sketches
+        self.correct = correct
         self.max_iter = max_iter
         self.tol = tol
         self.learning_rate = learning_rate
@@ -296,7 +305,18 @@ default="squared-exponential"
         groups = TreeRecipe.groups_of(sizes.depth)
         recipe = TreeRecipe(groups, 2**sizes.depth, _set(self.n_sketches), self.shrink, self.average_prunings)
         return ForestFitting(
-            units, rows, sizes, recipe, self.kernel, self.learning_rate, self.tol, seed, self.n_jobs, deadline, start
+            units=units,
+            rows=rows,
+            sizes=sizes,
+            recipe=recipe,
+            kernel=self.kernel,
+            learning_rate=self.learning_rate,
+            tol=self.tol,
+            seed=seed,
+            n_jobs=self.n_jobs,
+            correct=self.correct,
+            deadline=deadline,
+            start=start,
         )
 
     def _last(self) -> Parameters:

@@ -1,0 +1,52 @@
+"""Errors of rows left out of a tree, against a tree that never had them."""
+
+import numpy as np
+import pytest
+
+from ssgp.leave_one_out import inverse_of_lower, left_out_errors
+from ssgp.leaves import leaf_sums, solve_branch
+from ssgp.objectives import Block
+
+Q, RIDGE, GROUPS = 5, 0.7, (4, 2, 1)
+BOUNDS = np.array([0, 12, 15, 15, 40])
+
+
+def without(i, phi, block):
+    keep = np.arange(len(phi)) != i
+    weight = None if block.weight is None else block.weight[keep]
+    bounds = BOUNDS - (BOUNDS > i)
+    return phi[keep], Block(block.X[keep], block.y[keep], weight), bounds
+
+
+def solved(phi, block, bounds, shrink):
+    return solve_branch(leaf_sums(phi, block, bounds), GROUPS, RIDGE, np.eye(Q), shrink)
+
+
+@pytest.mark.parametrize("shrink", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_against_leaving_rows_out(weighted, shrink, rng):
+    phi, y = rng.normal(size=(40, Q)), rng.normal(size=40)
+    block = Block(rng.normal(size=(40, 2)), y, rng.uniform(0.3, 3.0, size=40) if weighted else None)
+    found = left_out_errors(phi, block, BOUNDS, solved(phi, block, BOUNDS, shrink), GROUPS, shrink)
+    leaf = np.repeat(np.arange(4), np.diff(BOUNDS))
+    for i in range(40):
+        levels = solved(*without(i, phi, block), shrink)
+        for level, group in enumerate(GROUPS):
+            expected = y[i] - phi[i] @ levels[level].weights[leaf[i] // group]
+            assert found[level, i] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+def test_a_row_that_is_alone_in_its_leaf_is_predicted_by_its_ancestors(rng):
+    """Its error is that of the parent without it, and finite however small the ridge."""
+    phi, block = rng.normal(size=(1, Q)), Block(np.zeros((1, 1)), np.array([2.0]), None)
+    bounds = np.array([0, 1])
+    alone = solve_branch(leaf_sums(phi, block, bounds), (1,), RIDGE, np.eye(Q))
+    assert left_out_errors(phi, block, bounds, alone, (1,), shrink=True)[0, 0] == pytest.approx(2.0, rel=1e-5)
+    sure = solve_branch(leaf_sums(phi, block, bounds), (1,), 1e-12, np.eye(Q))
+    assert np.isfinite(left_out_errors(phi, block, bounds, sure, (1,), shrink=True)).all()
+
+
+@pytest.mark.parametrize("size", [1, 31, 33, 70, 209])
+def test_inverse_of_lower(size, rng):
+    factors = np.tril(rng.normal(size=(3, size, size))) / size + np.eye(size)
+    np.testing.assert_allclose(inverse_of_lower(factors) @ factors, np.tile(np.eye(size), (3, 1, 1)), atol=1e-10)
