@@ -48,9 +48,11 @@ def test_the_share_is_at_most_one(rng):
 def test_weights_count(rng):
     one, other = residuals(rng, 0.2), residuals(rng, 0.8)
     weight = np.repeat([1.0, 0.0], 4000)
-    both = Residuals(*(np.concatenate([getattr(r, f) for r in (one, other)]) for f in ("X", "error", "deviation")), weight)
+    parts = [np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("X", "error", "deviation")]
+    both = Residuals(parts[0], parts[1], parts[2], weight)
     correction, alone = fit_correction([Step()], [both], 1), fit_correction([Step()], [one], 1)
-    assert correction is not None and alone is not None
+    assert correction is not None
+    assert alone is not None
     assert correction.share == pytest.approx(alone.share, rel=1e-12)
 
 
@@ -83,5 +85,6 @@ def test_too_few_rows_are_not_learned_from(rng):
 def test_threads_do_not_matter(rng):
     rows = residuals(rng)
     one, two = (fit_booster(rows, seed=0, n_threads=k) for k in (1, 2))
-    assert one is not None and two is not None
+    assert one is not None
+    assert two is not None
     np.testing.assert_array_equal(one.predict(rows.X), two.predict(rows.X))

@@ -1,17 +1,15 @@
 """The spectral forest as a user meets it."""
 
 import pickle
-import signal
 import time
 
 import numpy as np
 import pytest
 from scipy.stats import kstest
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 
 from helpers import small_forest, wavy
 from ssgp import SpectralForestRegressor
-from ssgp.forest import plant
 from ssgp.metrics import rmse
 from ssgp.spectra import KERNELS
 
@@ -192,127 +190,6 @@ class TestSampleWeight:
         assert small_forest().fit(X, y, weight).predict([[0.0]])[0] == pytest.approx(0.9, abs=0.05)
 
 
-class TestPartialFit:
-    def halves(self):
-        X, y, latent = wavy(900)
-        return (X[:400], y[:400]), (X[400:600], y[400:600]), (X[600:], y[600:]), (X, latent)
-
-    @pytest.mark.parametrize("settings", [{}, {"average_prunings": True}, {"shrink": False, "n_sketches": 3}], ids=str)
-    def test_two_calls_are_as_good_as_one(self, settings):
-        first, second, third, (X, _) = self.halves()
-        both = tuple(np.concatenate(parts) for parts in zip(second, third, strict=True))
-        model = small_forest(keep_rows=True, **settings).fit(*first)
-        other = pickle.loads(pickle.dumps(model))
-        stepwise, together = model.partial_fit(*second).partial_fit(*third), other.partial_fit(*both)
-        np.testing.assert_allclose(stepwise.predict_interval(X), together.predict_interval(X), atol=1e-6)
-
-    def test_the_order_of_the_calls_hardly_matters(self):
-        first, second, third, (X, _) = self.halves()
-        model = small_forest(keep_rows=True).fit(*first)
-        other = pickle.loads(pickle.dumps(model))
-        one, two = model.partial_fit(*second).partial_fit(*third), other.partial_fit(*third).partial_fit(*second)
-        np.testing.assert_allclose(one.predict(X), two.predict(X), atol=2e-3)
-
-    def test_new_rows_are_learned(self):
-        X, y, latent = wavy(1200)
-        left = X[:, 0] < 0
-        model = small_forest(leaf_size=40).partial_fit(X[left], y[left])
-        before = rmse(latent[~left], model.predict(X[~left]))
-        model.partial_fit(X[~left], y[~left])
-        assert rmse(latent[~left], model.predict(X[~left])) < 0.3 * before
-        assert rmse(latent[left], model.predict(X[left])) < 0.1
-
-    @pytest.mark.parametrize("settings", [{}, {"average_prunings": True}], ids=str)
-    @pytest.mark.parametrize(
-        ("n", "leaf_size", "worst"), [(100, 25, 0.6), (400, 25, 0.4), (60, 60, 0.6), (30, 5, 0.9), (10, 5, 1.1)]
-    )
-    def test_a_table_may_grow_many_times(self, n, leaf_size, worst, settings):
-        """Of deviation one and more: frequencies stay as the first rows had them."""
-        X, y, latent = wavy(1500)
-        model = small_forest(leaf_size=leaf_size, **settings).partial_fit(X[:n], y[:n])
-        model.partial_fit(X[n:], y[n:])
-        assert model.leaf_size_ * model.n_leaves_ == pytest.approx(1500)
-        assert rmse(latent, model.predict(X)) < worst
-
-    def test_a_coarse_level_goes_on_as_such(self):
-        """Where the held-out rows prefer large leaves."""
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(800, 3))
-        y = X @ [1.0, -2.0, 0.5] + 0.5 * rng.normal(size=800)
-        model = small_forest(leaf_size=20, keep_rows=True).fit(X[:600], y[:600])
-        assert model.n_leaves_ < 600 // 20
-        model.partial_fit(X[600:], y[600:])
-        assert rmse(y, model.predict(X)) < 0.65
-
-    def test_a_weight_of_two_is_a_row_twice(self):
-        first, second, _, (X, _) = self.halves()
-        model = small_forest(keep_rows=True).fit(*first)
-        other = pickle.loads(pickle.dumps(model))
-        weighted = model.partial_fit(*second, np.full(200, 2.0))
-        repeated = other.partial_fit(np.tile(second[0], (2, 1)), np.tile(second[1], 2))
-        np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=2e-3)
-        assert weighted.leaf_size_ == repeated.leaf_size_
-
-    def test_units_leaves_and_calibration_stay(self):
-        first, second, *_ = self.halves()
-        model = small_forest(keep_rows=True).fit(*first)
-        calibration, leaves, lengthscales = model.calibration_, model.n_leaves_, model.lengthscales_.copy()
-        model.partial_fit(second[0] + 1.0, second[1])
-        assert (model.calibration_, model.n_leaves_, model.n_iter_) == (calibration, leaves, 60)
-        np.testing.assert_array_equal(model.lengthscales_, lengthscales)
-
-    def test_steps_go_on(self):
-        first, second, _, (X, latent) = self.halves()
-        model = small_forest(keep_rows=True).fit(*first).partial_fit(*second, n_steps=20)
-        assert model.n_iter_ == len(model.bound_trace_) == 80
-        assert rmse(latent, model.predict(X)) < 0.15
-        model.partial_fit(*second)
-        assert model.n_iter_ == 80
-
-    def test_needs_rows_that_were_kept(self):
-        first, second, *_ = self.halves()
-        model = small_forest(keep_rows=False).fit(*first)
-        with pytest.raises(ValueError, match="keep_rows=True"):
-            model.partial_fit(*second)
-
-    def test_refuses_other_columns_and_leaves_the_model(self):
-        first, second, _, (X, _) = self.halves()
-        model = small_forest(keep_rows=True).fit(*first)
-        before = model.predict(X)
-        with pytest.raises(ValueError, match="2 features"):
-            model.partial_fit(second[0][:, :1], second[1])
-        with pytest.raises(ValueError, match="NaN"):
-            model.partial_fit(second[0], np.full(200, np.nan))
-        np.testing.assert_array_equal(model.predict(X), before)
-
-
-class TestWarmStart:
-    def test_goes_on_from_the_last_solution(self):
-        X, y, _ = wavy(600)
-        model = small_forest(warm_start=True, tol=None, max_iter=150).fit(X, y)
-        start = model.bound_trace_[:10].mean()
-        model.set_params(max_iter=30).fit(X, y)
-        assert model.n_iter_ == len(model.bound_trace_) == 30
-        assert model.bound_trace_[:10].mean() > start
-
-    def test_refuses_another_number_of_inputs_or_frequencies(self):
-        X, y, _ = wavy(300)
-        model = small_forest(warm_start=True).fit(X, y)
-        before = model.predict(X)
-        with pytest.raises(ValueError, match=r"cannot go on from 8 frequencies of 2 inputs.* there are 1 inputs"):
-            model.fit(X[:, :1], y)
-        with pytest.raises(ValueError, match="n_frequencies=5"):
-            model.set_params(n_frequencies=5).fit(X, y)
-        np.testing.assert_array_equal(model.predict(X), before)
-
-    def test_without_it_every_fit_starts_anew(self):
-        X, y, _ = wavy(100)
-        model = small_forest().fit(X, y)
-        before = model.predict(X)
-        model.fit(X[:, :1], y)
-        np.testing.assert_array_equal(model.fit(X, y).predict(X), before)
-
-
 class TestSettings:
     @pytest.mark.parametrize(
         "settings",
@@ -374,7 +251,9 @@ class TestSettings:
         """Two bytes for each entry of the leaves' weights and sketches; the trees and scales add a third at most."""
         X = np.random.default_rng(0).normal(size=(4000, 6))
         y = np.sin(3 * X[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=4000)
-        model = small_forest(n_frequencies=40, max_iter=5, leaf_size=250, n_sketches=n_sketches, correct=False).fit(X, y)
+        model = small_forest(n_frequencies=40, max_iter=5, leaf_size=250, n_sketches=n_sketches, correct=False).fit(
+            X, y
+        )
         vectors = 3 * model.n_leaves_ * (1 + n_sketches)
         entries = vectors * (2 * 40 + 1 + 6)
         waves = 3 * 4 * (6 + 1) * (2 * 40 + 1 + 6)
@@ -421,89 +300,6 @@ class TestImportances:
         np.testing.assert_allclose(model.feature_importances_, np.array(lost) / np.sum(lost), atol=4 * 0.5 / 20)
 
 
-class TestInterrupts:
-    def stop_at(self, monkeypatch, n_iter, what):
-        """Do something after a step of learning."""
-
-        def after_step(self, done, bound):
-            return bool(what()) if done == n_iter else False
-
-        monkeypatch.setattr("ssgp.progress.StepHooks.after_step", after_step)
-
-    def interrupt_planting(self, monkeypatch, *calls):
-        """Press Ctrl-C while these trees are planted (counted from one)."""
-        count = [0]
-
-        def interrupted(*arguments):
-            count[0] += 1
-            if count[0] in calls:
-                raise KeyboardInterrupt
-            return plant(*arguments)
-
-        monkeypatch.setattr("ssgp.planting.plant", interrupted)
-
-    def test_ctrl_c_leaves_the_model_of_the_last_step(self, monkeypatch):
-        X, y, _ = wavy(400)
-
-        def press():
-            raise KeyboardInterrupt
-
-        self.stop_at(monkeypatch, 25, press)
-        with pytest.warns(ConvergenceWarning, match="interrupted after 25 of at most 60 steps"):
-            model = small_forest().fit(X, y)
-        assert model.n_iter_ == len(model.bound_trace_) == 25
-        self.stop_at(monkeypatch, 25, lambda: True)
-        np.testing.assert_array_equal(model.predict(X), small_forest().fit(X, y).predict(X))
-
-    def test_a_real_sigint_does(self, monkeypatch):
-        X, y, _ = wavy(400)
-        self.stop_at(monkeypatch, 25, lambda: signal.raise_signal(signal.SIGINT))
-        with pytest.warns(ConvergenceWarning, match="learning was interrupted"):
-            model = small_forest().fit(X, y)
-        assert model.n_iter_ < 60
-        assert np.isfinite(model.predict(X)).all()
-
-    @pytest.mark.parametrize("call", [1, 2, 17, 33])
-    @pytest.mark.parametrize("settings", [{}, {"average_prunings": True}], ids=str)
-    def test_ctrl_c_while_trees_are_planted(self, call, settings, monkeypatch):
-        """Ten folds of three trees and three for good: the first, another, one in a later fold, the last."""
-        X, y, latent = wavy(400)
-        self.interrupt_planting(monkeypatch, call)
-        with pytest.warns(ConvergenceWarning, match=r"interrupted after \d of 3 trees"):
-            model = small_forest(**settings).fit(X, y)
-        assert 1 <= model.n_trees_ < 3
-        assert rmse(latent, model.predict(X)) < 0.2
-        assert np.isfinite(model.predict_interval(X)).all()
-
-    def test_folds_of_fewer_trees_calibrate_all_the_same(self, monkeypatch):
-        """Ctrl-C in one fold leaves it fewer trees than those before had."""
-        X, y, _ = wavy(400)
-        self.interrupt_planting(monkeypatch, 8)
-        with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 trees"):
-            model = small_forest().fit(X, y)
-        # The mean of few trees, on rows that calibrated it when they were unseen: a few percent of coverage.
-        low, high = model.predict_interval(X, 0.9).T
-        assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.92, abs=0.06)
-
-    def test_ctrl_c_while_rows_are_added(self, monkeypatch):
-        X, y, latent = wavy(600)
-        model = small_forest(keep_rows=True, leaf_size=400).fit(X[:400], y[:400])
-        self.interrupt_planting(monkeypatch, 2)
-        with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 trees"):
-            model.partial_fit(X[400:], y[400:])
-        assert model.n_trees_ == len(model._forest.trees) == 1
-        assert rmse(latent, model.predict(X)) < 0.5
-
-    def test_a_second_one_is_obeyed(self, monkeypatch):
-        X, y, _ = wavy(400)
-        self.interrupt_planting(monkeypatch, 1, 2)
-        model = small_forest()
-        with pytest.warns(ConvergenceWarning, match="Interrupt again to give up"), pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
-        assert not hasattr(model, "posterior_")
-        assert not hasattr(model, "n_features_in_")
-
-
 def test_nothing_can_be_asked_before_fit():
     X, y, _ = wavy(10)
     model = small_forest()
@@ -513,3 +309,40 @@ def test_nothing_can_be_asked_before_fit():
     for ask in (model.log_prob, model.cdf):
         with pytest.raises(NotFittedError):
             ask(X, y)
+
+
+class TestCorrection:
+    """An effect of the day that all regions share, far too rough for waves."""
+
+    @pytest.fixture
+    def rows(self):
+        rng = np.random.default_rng(0)
+        X = np.column_stack([rng.integers(0, 60, 8000), rng.normal(size=(8000, 2))])
+        signal = rng.normal(size=60)[X[:, 0].astype(int)] + np.sin(2 * X[:, 1])
+        return X, signal, signal + 0.3 * rng.normal(size=8000)
+
+    def errors(self, rows, **settings):
+        X, signal, y = rows
+        model = small_forest(n_frequencies=20, max_iter=150, **settings).fit(X[:6000], y[:6000])
+        return model, rmse(signal[6000:], model.predict(X[6000:]))
+
+    def test_finds_what_leaves_cannot_see(self, rows):
+        model, error = self.errors(rows)
+        without, more = self.errors(rows, correct=False)
+        assert without.corrected_share_ == 0.0
+        assert model.corrected_share_ > 0.5
+        assert error < 0.75 * more
+
+    def test_intervals_cover_what_they_say(self, rows):
+        X, _, y = rows
+        model, _ = self.errors(rows)
+        low, high = model.predict_interval(X[6000:], 0.9).T
+        assert np.mean((low <= y[6000:]) & (y[6000:] <= high)) == pytest.approx(0.9, abs=0.03)
+
+    def test_everything_is_said_of_the_corrected_prediction(self, rows):
+        X, *_ = rows
+        model, _ = self.errors(rows)
+        mean, _ = model.predict(X[:500], return_std=True)
+        np.testing.assert_allclose(model.predict(X[:500]), mean, rtol=1e-6)
+        drawn = model.sample_y(X[:500], 400).mean(axis=1)
+        assert np.abs(drawn - mean).mean() < 0.05

@@ -5,7 +5,9 @@ pool all rows, find it in the forest's honest residuals. They are fitted to resi
 noise, so that a correction is never large where the forest is sure.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ __all__ = ["Correction", "Residuals", "fit_booster", "fit_correction"]
 Array = NDArray[np.floating]
 
 # Few trees with many leaves: as accurate as many small ones here, and several times as fast to evaluate.
-BOOSTER = {"max_leaf_nodes": 255, "max_iter": 40, "learning_rate": 0.2, "min_samples_leaf": 20}
+BOOSTER = {"max_leaf_nodes": 255, "max_iter": 25, "learning_rate": 0.3, "min_samples_leaf": 20}
 LEAST_ROWS = 200
 # Residuals beyond so many deviations count as so many.
 MOST_DEVIATIONS = 20.0
@@ -57,19 +59,27 @@ class Residuals:
         return self.deviation if self.weight is None else self.deviation * self.weight
 
 
+class Booster(Protocol):
+    """What predicts residuals in deviations of the noise."""
+
+    def predict(self, X: Array, /) -> Any:  # noqa: ANN401  an array, as scikit-learn has it
+        """Of standardised rows (n, d), shape (n,)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Correction:
     """Shift of predictions: a share of ``deviation(x) * h(x)``, h the mean of boosted trees.
 
     Attributes
     ----------
-    boosters : tuple of HistGradientBoostingRegressor
+    boosters : tuple of Booster
         Fitted to residuals in deviations of the noise.
     share : float
         Between 0 and 1.
     """
 
-    boosters: tuple[HistGradientBoostingRegressor, ...]
+    boosters: tuple[Booster, ...]
     share: float
 
     def __call__(self, X: Array, deviation: Array, n_threads: int) -> Array:
@@ -78,7 +88,13 @@ class Correction:
 
     def nbytes(self) -> int:
         """Bytes of the trees."""
-        return sum(tree.nodes.nbytes for b in self.boosters for trees in b._predictors for tree in trees)
+        return sum(
+            tree.nodes.nbytes
+            for booster in self.boosters
+            if isinstance(booster, HistGradientBoostingRegressor)
+            for trees in booster._predictors
+            for tree in trees
+        )
 
 
 def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> HistGradientBoostingRegressor | None:
@@ -90,9 +106,7 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> HistGradient
         return booster.fit(residuals.X, residuals.standardized, sample_weight=residuals.importance)
 
 
-def fit_correction(
-    boosters: list[HistGradientBoostingRegressor], unseen: list[Residuals], n_threads: int
-) -> Correction | None:
+def fit_correction(boosters: Sequence[Booster], unseen: list[Residuals], n_threads: int) -> Correction | None:
     """The share of the correction that least squares gives it on rows that neither trees nor boosters have seen.
 
     Booster i is judged on rows `unseen[i]`; the correction is the mean of all. None where it does not help.
@@ -106,6 +120,6 @@ def fit_correction(
     return Correction(tuple(boosters), share) if share >= LEAST_SHARE else None
 
 
-def _mean_of(boosters: tuple[HistGradientBoostingRegressor, ...], X: Array, n_threads: int) -> Array:
+def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
     with threadpool_limits(n_threads, user_api="openmp"):
         return np.mean([booster.predict(X) for booster in boosters], axis=0)

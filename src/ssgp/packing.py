@@ -43,7 +43,7 @@ class Packed:
 
     def dot(self, phi: Array, node: NDArray[np.integer]) -> Array:
         """Products of each row's features (n, q) with its node's vectors, shape (n, k)."""
-        vectors = self._singles[node]
+        vectors = self._singles.take(node, axis=0, mode="clip")
         if vectors.shape[1] == 1:
             return np.einsum("nq,nq->n", phi, vectors[:, 0])[:, None]
         return np.einsum("nq,nkq->nk", phi, vectors)

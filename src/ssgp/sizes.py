@@ -16,7 +16,7 @@ ROWS_A_FREQUENCY = 20
 LARGE = 100_000
 TREES = 16
 TREES_OF_LARGE = 8
-TREES_A_DRAW = 4
+TREES_A_DRAW = 8
 STEPS = 1500
 # Rows of a block that drives the gradient, for each frequency.
 BLOCK_ROWS_A_FREQUENCY = 7
