@@ -342,7 +342,7 @@ class TestCorrection:
     def test_everything_is_said_of_the_corrected_prediction(self, rows):
         X, *_ = rows
         model, _ = self.errors(rows)
-        mean, _ = model.predict(X[:500], return_std=True)
+        mean, deviation = model.predict(X[:500], return_std=True)
         np.testing.assert_allclose(model.predict(X[:500]), mean, rtol=1e-6)
-        drawn = model.sample_y(X[:500], 400).mean(axis=1)
-        assert np.abs(drawn - mean).mean() < 0.05
+        errors = (model.sample_y(X[:500], 400).mean(axis=1) - mean) / deviation * 20
+        assert np.sqrt(np.mean(errors**2)) == pytest.approx(1.0, abs=0.15)
