@@ -1,6 +1,6 @@
 """Spectral trees, randomised balanced trees with a sparse spectrum model in every leaf, and forests of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -175,7 +175,7 @@ class LeftOut:
     Attributes
     ----------
     error : array of shape (levels, n)
-        Target minus prediction.
+        Target minus prediction; NaN in branches that were not looked at.
     noise_variance : array of shape (levels, n)
         Of the row's nodes.
     """
@@ -191,7 +191,7 @@ def plant(
     ridge: float,
     recipe: TreeRecipe,
     seed: int,
-    leave_one_out: bool = False,
+    tested: Sequence[int] = (),
 ) -> tuple[SpectralTree, LeftOut | None]:
     """Fill a tree: one pass over the rows, branch by branch.
 
@@ -209,27 +209,27 @@ def plant(
         Levels and sketches.
     seed : int
         Of the sketches.
-    leave_one_out : bool
-        Whether to say also how rows are predicted by what the others leave of the tree.
+    tested : sequence of int
+        Branches whose rows are also predicted by what the others leave of the tree.
     """
     signs = _signs(recipe.n_sketches, waves.n_features, seed)
     leaf = partition.assign(rows.X)
     order = np.argsort(leaf, kind="stable")
     by_leaf = rows.reorder(order, np.searchsorted(leaf[order], np.arange(recipe.n_leaves + 1)))
     step, branches = recipe.groups[0], []
-    errors = np.empty((len(recipe.groups), len(leaf) if leave_one_out else 0))
-    for first in range(0, recipe.n_leaves, step):
+    errors = np.full((len(recipe.groups), len(leaf) if tested else 0), np.nan)
+    for branch, first in enumerate(range(0, recipe.n_leaves, step)):
         bounds = by_leaf.bounds[first : first + step + 1]
         inside = slice(bounds[0], bounds[-1])
         block, bounds = by_leaf.part(inside), bounds - bounds[0]
         phi = waves.features(join_one(block.X))
         solved = solve_branch(leaf_sums(phi, block, bounds), recipe.groups, ridge, signs, recipe.shrink)
-        if leave_one_out:
+        if branch in tested:
             errors[:, order[inside]] = left_out_errors(phi, block, bounds, solved, recipe.groups, recipe.shrink)
         branches.append([_stored(nodes) for nodes in solved])
     levels = _levels([SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)], recipe)
     tree = SpectralTree(partition, waves, levels)
-    if not leave_one_out:
+    if not tested:
         return tree, None
     return tree, LeftOut(errors, np.array([level.noise_variance[leaf // level.group] for level in levels]))
 

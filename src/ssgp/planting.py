@@ -1,10 +1,10 @@
 """From a learned posterior to a calibrated forest."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
+from math import ceil, inf
 from time import monotonic
 from typing import Any
 
@@ -28,7 +28,7 @@ Array = NDArray[np.floating]
 
 # Trees that lack so small a share of the rows are kept; otherwise they are grown again with all.
 NEGLIGIBLE = 1 / 40
-# So many rows, counted once a tree, are left out of it in turn to learn the correction; two trees at least.
+# So many rows, counted once a tree, are left out of it in turn to learn the correction: all rows of some branches.
 TESTED_ROWS = 1_200_000
 # Too few rows to calibrate on: the leaves are taken at their word.
 LEAST_ROWS = 20
@@ -102,8 +102,7 @@ class Planter:
             seen = _without(rows, unseen)
             until = monotonic() + (self.deadline - monotonic()) / (n_passes - fold)
             n_trees = len(trials[-1].trees) if trials else self.sizes.n_trees
-            n_tested = min(n_trees, max(2, TESTED_ROWS // n_rows)) if self.correct else 0
-            trees, seedlings, left_out = self._plant(seen, self.recipe, n_trees, until, n_tested)
+            trees, seedlings, left_out = self._plant(seen, self.recipe, n_trees, until, self.correct)
             said = self._by_level(trees, rows.X[unseen])
             held = rows.reorder(unseen, np.array([0, len(unseen)]))
             trials.append(Trial(trees, seedlings, seen, held, said, left_out))
@@ -140,27 +139,32 @@ class Planter:
         return replace(self.recipe, n_leaves=n_leaves, groups=TreeRecipe.groups_of(n_leaves.bit_length() - 1))
 
     def _plant(
-        self, rows: Rows, recipe: TreeRecipe, n_trees: int, deadline: float, n_tested: int = 0
+        self, rows: Rows, recipe: TreeRecipe, n_trees: int, deadline: float, leave_out: bool = False
     ) -> tuple[tuple[SpectralTree, ...], list[Seedling], list[LeftOut]]:
-        """Trees, their seedlings, and what the first `n_tested` of them say of rows left out."""
+        """Trees, their seedlings, and, with `leave_out`, what they say of their rows, each left out."""
         seeds = np.random.SeedSequence(self.seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()
         lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.sizes.n_draws)
         waves = [Waves.of(self.draw(np.random.default_rng([self.seed, k])), lengthscale) for k in range(n_draws)]
 
+        every, n_branches = ceil(n_trees * len(rows.y) / TESTED_ROWS), recipe.n_leaves // recipe.groups[0]
+
+        def tested(i: int) -> range:
+            return range(i % every, n_branches, every) if leave_out else range(0)
+
         def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
             partition = grow_partition(rows, lengthscale, recipe, seeds[i][0])
             seedling = Seedling(partition, waves[i * n_draws // n_trees], seeds[i][1])
-            return seedling, *self._fill(rows, seedling, recipe, i < n_tested)
+            return seedling, *self._fill(rows, seedling, recipe, tested(i))
 
         done = self._in_threads([partial(tree, i) for i in range(n_trees)], deadline)
         seedlings, trees, left_out = zip(*done, strict=True)
         return trees, list(seedlings), [said for said in left_out if said is not None]
 
     def _fill(
-        self, rows: Rows, seedling: Seedling, recipe: TreeRecipe, leave_one_out: bool = False
+        self, rows: Rows, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
     ) -> tuple[SpectralTree, LeftOut | None]:
         ridge = self.hyperparameters.ridge(seedling.waves.n_cosines // 2)
-        return plant(rows, seedling.partition, seedling.waves, ridge, recipe, seedling.seed, leave_one_out)
+        return plant(rows, seedling.partition, seedling.waves, ridge, recipe, seedling.seed, tested)
 
     def _in_threads(self, tasks: list[Callable[[], Any]], deadline: float) -> list[Any]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""

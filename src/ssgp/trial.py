@@ -64,12 +64,16 @@ class Trial:
         return Residuals(self.unseen.X, self.unseen.y - mean, known.noise_deviation(), self.unseen.weight)
 
     def left_out_residuals(self, level: int) -> Residuals:
-        """Errors on the first of the seen rows, each left out of the trees."""
-        some = slice(None, CORRECTING_ROWS)
-        error = np.mean([said.error[level, some] for said in self.left_out], axis=0)
-        variance = np.mean([said.noise_variance[level, some] for said in self.left_out], axis=0)
-        block = self.seen.part(some)
-        return Residuals(block.X, error, np.sqrt(variance), block.weight)
+        """Errors on seen rows, each left out of the trees that looked at it; rows that none did are not there."""
+        errors = np.array([said.error[level] for said in self.left_out])
+        variances = np.array([said.noise_variance[level] for said in self.left_out])
+        looked = np.isfinite(errors)
+        some = np.flatnonzero(looked.any(axis=0))[:CORRECTING_ROWS]
+        share = looked[:, some] / looked[:, some].sum(axis=0)
+        error = np.einsum("tn,tn->n", share, np.nan_to_num(errors[:, some]))
+        variance = np.einsum("tn,tn->n", share, variances[:, some])
+        rows = self.seen.reorder(some, np.array([0, len(some)]))
+        return Residuals(rows.X, error, np.sqrt(variance), rows.weight)
 
 
 def choose_level(trials: list[Trial]) -> int:
