@@ -1,0 +1,202 @@
+"""Two ways up the bound of a linear model with random features: all rows at once, or some at a time."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from ssgp.feature_maps import FeatureMap
+from ssgp.linear_bound import Sums, WeightPosterior, feature_gradient
+from ssgp.objectives import Block
+from ssgp.optimizers import Adam
+from ssgp.rows import Rows
+from ssgp.threads import one_blas_thread
+
+__all__ = ["CHUNK", "Likelihood", "Model", "RowLikelihood", "StochasticAscent", "climb", "collapsed_bound", "sum_over"]
+
+Array = NDArray[np.floating]
+
+# Rows whose features are held at once, in each thread.
+CHUNK = 8192
+# Noise variance of a standardised target stays within these.
+LEAST_LOG_NOISE, MOST_LOG_NOISE = -14.0, 3.0
+# Whitened parameters, and logarithms of lengthscales and signal variance, have no business beyond these.
+BOX, LOG_BOX = 30.0, 8.0
+# Smallest step of the natural gradient: q(w) is an average over some fifty blocks.
+FORGETTING = 0.02
+
+
+@dataclass(frozen=True)
+class Model:
+    """Features and noise: what is learned.
+
+    Attributes
+    ----------
+    features : FeatureMap
+        The features.
+    log_noise : float
+        Log noise variance.
+    """
+
+    features: FeatureMap
+    log_noise: float
+
+    @property
+    def noise(self) -> float:
+        """Noise variance."""
+        return float(np.exp(self.log_noise))
+
+    def to_vector(self) -> Array:
+        """Everything that is learned, flat."""
+        return np.append(self.features.to_vector(), self.log_noise)
+
+    def with_vector(self, vector: Array) -> "Model":
+        """The model of these values."""
+        return Model(self.features.with_vector(vector[:-1]), float(vector[-1]))
+
+
+class Likelihood(Protocol):
+    """How the weights make a block of rows likely."""
+
+    def sums(self, model: Model, block: Block) -> Sums:
+        """Statistics of the block."""
+        ...
+
+    def gradient(self, model: Model, block: Block, posterior: WeightPosterior) -> tuple[float, Array]:
+        """E_q log p(y | w) of the block, and its gradient with respect to the model's flat vector."""
+        ...
+
+
+class RowLikelihood:
+    """Rows are independent given the weights."""
+
+    def sums(self, model: Model, block: Block) -> Sums:
+        """Statistics of the block."""
+        return Sums.of(model.features.moments(block.X), block, model.noise)
+
+    def gradient(self, model: Model, block: Block, posterior: WeightPosterior) -> tuple[float, Array]:
+        """Expected log likelihood of the block and its gradient."""
+        moments = model.features.moments(block.X)
+        value, by, by_noise = feature_gradient(moments, block, posterior, model.noise)
+        return value, np.append(model.features.gradient(block.X, moments, by), by_noise)
+
+
+def sum_over(rows: Rows, model: Model, likelihood: Likelihood, n_jobs: int | None) -> Sums:
+    """Statistics of all blocks of rows; the same for any number of threads."""
+    return reduce(Sums.merge, _in_threads(lambda block: likelihood.sums(model, block), rows, n_jobs))
+
+
+def collapsed_bound(rows: Rows, model: Model, likelihood: Likelihood, n_jobs: int | None) -> tuple[float, Array]:
+    """The bound under the best q(w), and its gradient with respect to the model's flat vector: two passes."""
+    posterior, bound = WeightPosterior.best(sum_over(rows, model, likelihood, n_jobs))
+    gradients = _in_threads(lambda block: likelihood.gradient(model, block, posterior)[1], rows, n_jobs)
+    divergence, by_divergence = model.features.divergence()
+    return bound - divergence, reduce(np.add, gradients) - np.append(by_divergence, 0.0)
+
+
+def _in_threads(function: Callable[[Block], Any], rows: Rows, n_jobs: int | None) -> list[Any]:
+    """Results for all blocks, in their order."""
+    with one_blas_thread():
+        found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+            delayed(function)(rows.block(k)) for k in range(rows.n_blocks)
+        )
+    return list(found)
+
+
+def climb(
+    rows: Rows,
+    model: Model,
+    likelihood: Likelihood,
+    max_iter: int,
+    tol: float,
+    n_jobs: int | None,
+    after_step: Callable[[Model, float], bool],
+) -> None:
+    """Maximise the collapsed bound by L-BFGS.
+
+    `after_step` is given the model and its bound a row after each step, and says whether to stop.
+    """
+    total, last = rows.total, {"bound": -np.inf}
+
+    def loss(vector: Array) -> tuple[float, Array]:
+        bound, gradient = collapsed_bound(rows, model.with_vector(vector), likelihood, n_jobs)
+        last["bound"] = bound / total
+        return -bound / total, -gradient / total
+
+    def callback(vector: Array) -> None:
+        if after_step(model.with_vector(vector.copy()), last["bound"]):
+            raise StopIteration
+
+    start = model.to_vector()
+    n_logs = len(model.features.log_lengthscale) + 1
+    boxes = [BOX] * (len(start) - n_logs - 1) + [LOG_BOX] * n_logs
+    bounds = [*((-box, box) for box in boxes), (LEAST_LOG_NOISE, MOST_LOG_NOISE)]
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20}
+    minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
+
+
+class StochasticAscent:
+    """Natural gradient steps for q(w), Adam for everything else, from one block of rows at a time.
+
+    q(w) is kept by its natural statistics: a natural gradient step of size rho is their convex combination
+    with those of the block, scaled to all rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        In blocks, which are the batches.
+    model : Model
+        Where to begin.
+    likelihood : Likelihood
+        Of a block.
+    learning_rate : float
+        Of Adam.
+    rng : Generator
+        Of the order of the blocks.
+    forgetting : float
+        Smallest rho; the first steps average all blocks so far.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        model: Model,
+        likelihood: Likelihood,
+        learning_rate: float,
+        rng: np.random.Generator,
+        forgetting: float = FORGETTING,
+    ) -> None:
+        self.rows, self.model, self.likelihood, self.forgetting, self._rng = rows, model, likelihood, forgetting, rng
+        self._optimizer, self._sums, self._n_steps = Adam(learning_rate), None, 0
+        self._order = self._epochs()
+
+    def _epochs(self) -> Iterator[int]:
+        """All blocks in random order, again and again."""
+        while True:
+            yield from self._rng.permutation(self.rows.n_blocks).tolist()
+
+    def step(self, shrink: float) -> float:
+        """Take a step; return an estimate of the bound a row."""
+        model, block, total = self.model, self.rows.block(next(self._order)), self.rows.total
+        scale = total / block.total
+        posterior = self._move_weights(self.likelihood.sums(model, block).scaled(scale))
+        fit, gradient = self.likelihood.gradient(model, block, posterior)
+        divergence, by_divergence = model.features.divergence()
+        gradient *= scale
+        gradient[:-1] -= by_divergence
+        if np.isfinite(gradient).all():
+            vector = model.to_vector() + self._optimizer.step(gradient / total, shrink)
+            vector[-1] = np.clip(vector[-1], LEAST_LOG_NOISE, MOST_LOG_NOISE)
+            self.model = model.with_vector(vector)
+        return (scale * fit - posterior.divergence() - divergence) / total
+
+    def _move_weights(self, block: Sums) -> WeightPosterior:
+        self._n_steps += 1
+        rho = max(self.forgetting, 1.0 / self._n_steps)
+        self._sums = block if self._sums is None else self._sums.scaled(1.0 - rho).merge(block.scaled(rho))
+        return WeightPosterior.best(self._sums)[0]

@@ -1,0 +1,118 @@
+"""Blocks that are exact within: the likelihood of PIC (Snelson and Ghahramani 2007; Hoang et al. 2015).
+
+Given the inducing values, blocks are independent, and within a block the residual process keeps its covariance:
+
+    y_k | v ~ N(Psi_k v, C_k),    C_k = K_kk - Psi_k Psi_k^T + noise I
+
+One block is the exact Gaussian process; blocks of one row leave only variances (FITC).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from ssgp.ascent import Model
+from ssgp.feature_maps import InducingMap
+from ssgp.inducing import InducingFeatures
+from ssgp.linear_bound import Sums, WeightPosterior
+from ssgp.noise import LOG_TWO_PI
+from ssgp.objectives import Block
+
+__all__ = ["BlockLikelihood", "SolvedBlock", "solve_block"]
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class SolvedBlock:
+    """A block of rows and the inverse of their covariance given the inducing values.
+
+    Attributes
+    ----------
+    X, y : arrays of shape (n, d), (n,)
+        The rows.
+    covariance : array of shape (n, n)
+        K_kk.
+    cross : array of shape (n, k)
+        Covariances of the rows with the inducing values.
+    psi : array of shape (n, k)
+        Features.
+    inverse : array of shape (n, n)
+        C_k^-1.
+    log_determinant : float
+        log |C_k|.
+    """
+
+    X: Array
+    y: Array
+    covariance: Array
+    cross: Array
+    psi: Array
+    inverse: Array
+    log_determinant: float
+
+
+def inducing_of(model: Model) -> InducingFeatures:
+    """The model's inducing features."""
+    features = model.features
+    if not isinstance(features, InducingMap):
+        raise TypeError(f"blocks need inducing features, got {type(features).__name__}")
+    return features.inducing
+
+
+def solve_block(model: Model, block: Block) -> SolvedBlock:
+    """Factorise a block's covariance; a row of weight w has noise / w."""
+    inducing, X = inducing_of(model), block.X.astype(float)
+    covariance, cross = inducing.kernel(X, X), inducing.kernel(X, inducing.places)
+    psi = inducing.from_covariance(cross)
+    C = covariance - psi @ psi.T
+    C[np.diag_indices(len(C))] += _noise(model, block)
+    factor = cho_factor(C, lower=True, check_finite=False)
+    inverse = cho_solve(factor, np.eye(len(C)), check_finite=False)
+    log_determinant = 2.0 * float(np.log(np.diagonal(factor[0])).sum())
+    return SolvedBlock(X, block.y.astype(float), covariance, cross, psi, inverse, log_determinant)
+
+
+def _noise(model: Model, block: Block) -> Array:
+    """Of the rows, shape (n,), with what keeps C_k positive definite where psi explains everything."""
+    noise = np.full(len(block.y), model.noise) if block.weight is None else model.noise / block.weight
+    return noise + 1e-9 * float(np.exp(model.features.log_signal))
+
+
+class BlockLikelihood:
+    """Rows of a block are dependent given the weights; blocks are not."""
+
+    def sums(self, model: Model, block: Block) -> Sums:
+        """Statistics of the block."""
+        solved = solve_block(model, block)
+        along = solved.inverse @ solved.psi
+        constant = solved.y @ solved.inverse @ solved.y + solved.log_determinant + len(solved.y) * LOG_TWO_PI
+        return Sums(solved.psi.T @ along, along.T @ solved.y, float(constant))
+
+    def gradient(self, model: Model, block: Block, posterior: WeightPosterior) -> tuple[float, Array]:
+        """Expected log likelihood of the block and its gradient with respect to the model's flat vector."""
+        inducing, solved = inducing_of(model), solve_block(model, block)
+        psi, inverse = solved.psi, solved.inverse
+        error = inverse @ (solved.y - psi @ posterior.mean)
+        spread = inverse @ (psi @ posterior.covariance)
+        # Derivative of the expected log likelihood with respect to C_k, which holds K_kk, psi and the noise.
+        by_C = 0.5 * (np.outer(error, error) + spread @ (psi.T @ inverse) - inverse)
+        by_psi = np.outer(error, posterior.mean) - spread - 2.0 * (by_C @ psi)
+        found = inducing.gradient(solved.X, solved.cross, psi, by_psi)
+        kernel = inducing.kernel
+        _, _, by_length, by_signal = kernel.gradient(solved.X, solved.X, solved.covariance, by_C)
+        noise, diagonal = _noise(model, block), np.diagonal(by_C)
+        floor = 1e-9 * kernel.variance
+        residual = float((solved.y - psi @ posterior.mean) @ error) + float(np.sum(spread * psi))
+        value = -0.5 * (residual + solved.log_determinant + len(psi) * LOG_TWO_PI)
+        gradient = np.concatenate(
+            [
+                found.places.ravel(),
+                found.log_lengthscale + by_length,
+                [found.log_variance + by_signal + floor * diagonal.sum()],
+                [float(diagonal @ (noise - floor))],
+            ]
+        )
+        return value, gradient

@@ -1,0 +1,148 @@
+"""DTC+: stochastic variational inference with inducing inputs (Hensman et al. 2013)."""
+
+from numbers import Integral, Real
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.utils._param_validation import Interval
+
+from ssgp.ascent import Model
+from ssgp.feature_maps import InducingMap
+from ssgp.feature_regressor import AfterStep, FeatureRegressor
+from ssgp.parameters import Hyperparameters
+from ssgp.rows import Rows
+
+__all__ = ["DTCRegressor", "initial_places"]
+
+Array = NDArray[np.floating]
+
+# Rows that k-means looks at.
+CLUSTERED_ROWS = 20_000
+
+
+def initial_places(X: Array, n_places: int, rng: np.random.Generator) -> Array:
+    """Centres of clusters of rows, shape (k, d); all different rows where there are no more than that."""
+    some = X[:CLUSTERED_ROWS].astype(float)
+    different = np.unique(some, axis=0)
+    if len(different) <= n_places:
+        return different
+    seed = int(rng.integers(2**31))
+    clusters = MiniBatchKMeans(n_places, random_state=seed, n_init="auto", batch_size=4096).fit(some)
+    return np.asarray(clusters.cluster_centers_)
+
+
+class DTCRegressor(FeatureRegressor):
+    """Gaussian process regression with inducing inputs, by stochastic variational inference (DTC+, also known as SVGP).
+
+    The latent function's values at ``n_inducing`` places have a Gaussian posterior, learned by natural gradients from
+    some rows at a time; the places, lengthscales and variances follow the gradient of the bound, in closed form.
+    Predictions use the best posterior of all rows, from one last pass.
+
+    Parameters
+    ----------
+    n_inducing : int, default=250
+        Number of inducing inputs; they begin at centres of k-means.
+    batch_size : int or None, default=1000
+        Rows of a stochastic step. None uses all rows in every step, with L-BFGS.
+    max_iter : int, default=2000
+        Upper limit of the steps.
+    tol : float, default=1e-7
+        Without batches, learning ends when a step changes the bound by less than this share.
+    learning_rate : float, default=0.02
+        Of Adam, with batches.
+    lengthscale : float, array-like of shape (d,) or "auto", default="auto"
+        Start in the units of the inputs; half the square root of d standard deviations by default.
+    signal_variance, noise_variance : float or "auto", default="auto"
+        Start in squared units of the target; 1 and 1/2 of its variance by default.
+    normalize : bool, default=True
+        Whether the target is centred. False keeps the prior mean at zero.
+    n_jobs : int or None, default=None
+        Threads. The answer does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed.
+    verbose : int, default=0
+        1 prints some ten lines, 2 a hundred.
+
+    Attributes
+    ----------
+    inducing_inputs_ : array of shape (k, d)
+        In the units of the inputs.
+    lengthscale_ : array of shape (d,)
+        In the units of the inputs.
+    signal_variance_, noise_variance_ : float
+        In squared units of the target.
+    bound_ : float
+        Lower bound of log p(y), in nats.
+    bound_trace_ : array of shape (n_iter_,)
+        Estimates of it from the steps' batches.
+    n_iter_ : int
+        Steps taken.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        "n_inducing": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "lengthscale": "no_validation",
+        "signal_variance": "no_validation",
+        "noise_variance": "no_validation",
+        "normalize": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_inducing: int = 250,
+        *,
+        batch_size: int | None = 1000,
+        max_iter: int = 2000,
+        tol: float = 1e-7,
+        learning_rate: float = 0.02,
+        lengthscale: float | ArrayLike | Literal["auto"] = "auto",
+        signal_variance: float | Literal["auto"] = "auto",
+        noise_variance: float | Literal["auto"] = "auto",
+        normalize: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_inducing = n_inducing
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.learning_rate = learning_rate
+        self.lengthscale = lengthscale
+        self.signal_variance = signal_variance
+        self.noise_variance = noise_variance
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def inducing_inputs_(self) -> Array:
+        """In the units of the inputs, shape (k, d)."""
+        features = self._model.features
+        if not isinstance(features, InducingMap):
+            raise AttributeError("inducing_inputs_ is there after fit")
+        return features.places * self._units.x_scale + self._units.x_mean
+
+    def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
+        """Inducing inputs at centres of clusters."""
+        places = initial_places(rows.X, self.n_inducing, rng)
+        features = InducingMap(places, np.log(start.lengthscale), float(np.log(start.signal_variance)))
+        return Model(features, float(np.log(start.noise_variance)))
+
+    def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
+        if self.batch_size is None:
+            super()._ascend(rows, model, rng, after_step)
+        else:
+            self._ascend_by_batches(rows, model, rng, after_step, self.batch_size, self.learning_rate)

@@ -1,0 +1,179 @@
+"""What SSGP, VSSGP and DTC have in common: a linear model on features that are learned."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ssgp.ascent import CHUNK, Model, RowLikelihood, StochasticAscent, climb, sum_over
+from ssgp.fitted import in_nats, initial_hyperparameters
+from ssgp.gaussian_regressor import GaussianRegressor
+from ssgp.linear_bound import WeightPosterior
+from ssgp.parameters import Hyperparameters
+from ssgp.progress import CallbackSupportMixin, Monitor, StepHooks
+from ssgp.rows import Rows, Standardizer, even_bounds
+from ssgp.threads import one_blas_thread
+from ssgp.validation import check_rows, columns_unchanged_on_error
+
+__all__ = ["FeatureRegressor", "Learned"]
+
+Array = NDArray[np.floating]
+AfterStep = Callable[[Model, float], bool]
+
+# Share of the stochastic steps over which their size falls to zero.
+WIND_DOWN = 0.4
+
+
+class Learned:
+    """The model of the last whole step, and the bounds on the way: what is left when learning is cut short."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.bounds = model, list[float]()
+
+    def __call__(self, model: Model, bound: float) -> None:
+        """Remember a step."""
+        self.model = model
+        self.bounds.append(bound)
+
+
+class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
+    """A regressor whose latent function is linear in learned features, with Gaussian weights.
+
+    Subclasses give `_start`, and `_ascend` where they do not learn as `climb` does.
+    """
+
+    max_iter: int
+    tol: float
+    lengthscale: float | ArrayLike | Literal["auto"]
+    signal_variance: float | Literal["auto"]
+    noise_variance: float | Literal["auto"]
+    normalize: bool
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+    n_iter_: int
+    bound_: float
+    bound_trace_: Array
+    _model: Model
+    _weights: WeightPosterior
+
+    _parameter_constraints: ClassVar[dict[str, list | str]] = {}
+
+    @abstractmethod
+    def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
+        """Where learning begins."""
+
+    def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
+        """Learn from all rows at once."""
+        climb(_chunks(rows), model, RowLikelihood(), self.max_iter, self.tol, self.n_jobs, after_step)
+
+    def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
+        """What predictions need, from one pass over all rows."""
+        weights, bound = WeightPosterior.best(sum_over(_chunks(rows), model, RowLikelihood(), self.n_jobs))
+        return {"_weights": weights, "_bound": bound - model.features.divergence()[0]}
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, monitor: Monitor | None = None
+    ) -> Self:
+        """Learn the features and the weights.
+
+        Ctrl-C ends learning after the last completed step and leaves a usable model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+        y : array-like of shape (n,)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+        monitor : callable, optional
+            ``monitor(n_iter, snapshot)`` is called after each step. ``snapshot()`` returns the
+            regressor as if learning had stopped there (one pass over the rows). Return True to stop.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
+        with columns_unchanged_on_error(self):
+            X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
+            units = Standardizer.fit(X, y, weight, self.normalize)
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            order, begin, steps = np.random.default_rng(seed).spawn(3)
+            rows = units.rows(X, y, weight, order.permutation(len(y)), np.array([0, len(y)]))
+            start = initial_hyperparameters(self.lengthscale, self.signal_variance, self.noise_variance, units)
+            learned = Learned(self._start(rows, start, begin))
+            hooks = StepHooks(
+                self, self.max_iter, lambda: self._attributes(rows, units, learned), monitor, self.verbose
+            )
+
+            def after_step(model: Model, bound: float) -> bool:
+                learned(model, bound)
+                return hooks.after_step(len(learned.bounds), bound - np.log(units.y_scale))
+
+            try:
+                self._ascend(rows, learned.model, steps, after_step)
+            except KeyboardInterrupt:
+                warnings.warn(
+                    f"learning was interrupted after {len(learned.bounds)} of at most {self.max_iter} steps; "
+                    "the model of the last completed step is returned",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+            fitted = self._attributes(rows, units, learned)
+            vars(self).update(fitted)
+            hooks.close(fitted)
+        return self
+
+    def _attributes(self, rows: Rows, units: Standardizer, learned: Learned) -> dict[str, Any]:
+        """Fitted attributes as of the last step."""
+        model, features = learned.model, learned.model.features
+        found = self._condition(rows, model)
+        return {
+            "lengthscale_": np.exp(features.log_lengthscale) * units.x_scale,
+            "signal_variance_": float(np.exp(features.log_signal)) * units.y_scale**2,
+            "noise_variance_": model.noise * units.y_scale**2,
+            "n_iter_": len(learned.bounds),
+            "bound_": found.pop("_bound") - rows.total * float(np.log(units.y_scale)),
+            "bound_trace_": in_nats(learned.bounds, rows, units),
+            "_units": units,
+            "_model": model,
+            **found,
+        }
+
+    def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
+        moments = self._model.features.moments(X)
+        if not with_variance:
+            return moments.mean @ self._weights.mean, None
+        return self._weights.predict(moments)
+
+    def _ascend_by_batches(
+        self,
+        rows: Rows,
+        model: Model,
+        rng: np.random.Generator,
+        after_step: AfterStep,
+        batch_size: int,
+        learning_rate: float,
+    ) -> None:
+        """Learn from some rows at a time."""
+        ascent = StochasticAscent(_chunks(rows, batch_size), model, RowLikelihood(), learning_rate, rng)
+        with one_blas_thread():
+            for step in range(self.max_iter):
+                bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
+                if after_step(ascent.model, bound):
+                    break
+
+
+def _chunks(rows: Rows, size: int = CHUNK) -> Rows:
+    """The same rows in runs of about equal size."""
+    return Rows(rows.X, rows.y, rows.weight, even_bounds(len(rows.y), size))

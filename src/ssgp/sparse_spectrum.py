@@ -1,0 +1,160 @@
+"""SSGP: sparse spectrum regression with a point estimate of its frequencies (Lazaro-Gredilla et al. 2010)."""
+
+from numbers import Integral, Real
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval
+
+from ssgp.ascent import Model, RowLikelihood, climb
+from ssgp.feature_maps import SpectralMap
+from ssgp.feature_regressor import FeatureRegressor
+from ssgp.parameters import Hyperparameters
+from ssgp.rows import Rows
+
+__all__ = ["SSGPRegressor"]
+
+Array = NDArray[np.floating]
+
+# Steps of the short runs that choose where to begin, and rows they look at.
+TRIAL_STEPS = 15
+TRIAL_ROWS = 20_000
+
+
+class SSGPRegressor(FeatureRegressor):
+    """Sparse spectrum Gaussian process regression, by maximum marginal likelihood.
+
+    The latent function is a sum of ``m`` waves with Gaussian weights. Frequencies, lengthscales and variances maximise
+    the marginal likelihood of all rows (L-BFGS, closed-form gradients; two passes over the rows a step, some at a
+    time, so that memory stays bounded). With many frequencies and few rows a point estimate of the frequencies
+    overfits: `SVBSSGPRegressor` and `VSSGPRegressor` have a posterior instead.
+
+    Parameters
+    ----------
+    n_frequencies : int, default=50
+        m, the number of spectral frequencies.
+    learn_frequencies : bool, default=True
+        Whether frequencies are learned. Otherwise they stay a draw from the kernel's spectrum, scaled by lengthscales.
+    n_restarts : int, default=4
+        Number of draws that short runs choose the start from.
+    max_iter : int, default=200
+        Upper limit of the steps.
+    tol : float, default=1e-7
+        Learning ends when a step changes the bound by less than this share.
+    lengthscale : float, array-like of shape (d,) or "auto", default="auto"
+        Start in the units of the inputs; half the square root of d standard deviations by default.
+    signal_variance, noise_variance : float or "auto", default="auto"
+        Start in squared units of the target; 1 and 1/2 of its variance by default.
+    normalize : bool, default=True
+        Whether the target is centred. False keeps the prior mean at zero.
+    n_jobs : int or None, default=None
+        Threads. The answer does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed.
+    verbose : int, default=0
+        1 prints some ten lines, 2 a hundred.
+
+    Attributes
+    ----------
+    frequencies_ : array of shape (m, d)
+        In cycles a unit of the inputs.
+    lengthscale_ : array of shape (d,)
+        In the units of the inputs.
+    signal_variance_, noise_variance_ : float
+        In squared units of the target.
+    bound_ : float
+        Log marginal likelihood of the training rows, in nats.
+    bound_trace_ : array of shape (n_iter_,)
+        The same after each step.
+    n_iter_ : int
+        Steps taken.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ssgp import SSGPRegressor
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = SSGPRegressor(n_frequencies=10, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.01)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        "n_frequencies": [Interval(Integral, 1, None, closed="left")],
+        "learn_frequencies": ["boolean"],
+        "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "lengthscale": "no_validation",
+        "signal_variance": "no_validation",
+        "noise_variance": "no_validation",
+        "normalize": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_frequencies: int = 50,
+        *,
+        learn_frequencies: bool = True,
+        n_restarts: int = 4,
+        max_iter: int = 200,
+        tol: float = 1e-7,
+        lengthscale: float | ArrayLike | Literal["auto"] = "auto",
+        signal_variance: float | Literal["auto"] = "auto",
+        noise_variance: float | Literal["auto"] = "auto",
+        normalize: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_frequencies = n_frequencies
+        self.learn_frequencies = learn_frequencies
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.lengthscale = lengthscale
+        self.signal_variance = signal_variance
+        self.noise_variance = noise_variance
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def frequencies_(self) -> Array:
+        """In cycles a unit of the inputs, shape (m, d)."""
+        features = self._model.features
+        if not isinstance(features, SpectralMap):
+            raise AttributeError("frequencies_ is there after fit")
+        return features.frequencies / self._units.x_scale
+
+    def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
+        """The most promising of some draws of the frequencies, after a few steps each on some rows."""
+        log_length, log_signal = np.log(start.lengthscale), float(np.log(start.signal_variance))
+        log_noise, shape = float(np.log(start.noise_variance)), (self.n_frequencies, rows.X.shape[1])
+        n_some = min(len(rows.y), TRIAL_ROWS)
+        some = rows.reorder(np.arange(n_some), np.array([0, n_some]))
+        trials = []
+        for _ in range(self.n_restarts):
+            features = SpectralMap(rng.normal(size=shape), log_length, log_signal, self.learn_frequencies)
+            trials.append(_Trial(Model(features, log_noise)))
+            if self.n_restarts > 1:
+                climb(some, trials[-1].model, RowLikelihood(), TRIAL_STEPS, 0.0, self.n_jobs, trials[-1])
+        return max(trials, key=lambda trial: trial.bound).model
+
+
+class _Trial:
+    """The model and bound of a short run."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.bound = model, -np.inf
+
+    def __call__(self, model: Model, bound: float) -> bool:
+        self.model, self.bound = model, bound
+        return False
