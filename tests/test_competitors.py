@@ -1,5 +1,7 @@
 """SSGP, VSSGP, DTC+, PIC+ and the exact GP: against each other, dense formulas and independent implementations."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -81,8 +83,10 @@ class TestExactGP:
     def test_is_scikit_learns(self):
         X, y, _ = wavy(120)
         model = ExactGPRegressor(normalize=False, random_state=0).fit(X, y)
-        kernel = ConstantKernel(model.signal_variance_) * RBF(model.lengthscale_)
-        other = GaussianProcessRegressor(kernel, alpha=model.noise_variance_, optimizer=None).fit(X, y)
+        process: Any = GaussianProcessRegressor
+        lengthscale: Any = model.lengthscale_
+        kernel = ConstantKernel(model.signal_variance_) * RBF(lengthscale)
+        other = process(kernel, alpha=model.noise_variance_, optimizer=None).fit(X, y)
         new = wavy(50, seed=1)[0]
         mean, deviation = other.predict(new, return_std=True)
         found, latent = model.predict(new, return_std=True, latent=True)
@@ -146,16 +150,15 @@ class TestPIC:
         """Where inducing inputs are the training rows there is nothing left to correct."""
         X, y, _ = wavy(40)
         rows = Rows(X, y, None, np.array([0, 20, 40]))
-        model = Model(InducingMap(X, np.zeros(2), 0.0), -3.0)
+        features = InducingMap(X, np.zeros(2), 0.0)
+        model = Model(features, -3.0)
         from ssgp.block_likelihood import BlockLikelihood
 
         pic, dtc = (
             WeightPosterior.best(sum_over(rows, model, kind, 1))[0] for kind in (BlockLikelihood(), RowLikelihood())
         )
         new = rng.normal(size=(10, 2))
-        np.testing.assert_allclose(
-            model.features.inducing(new) @ pic.mean, model.features.inducing(new) @ dtc.mean, atol=1e-3
-        )
+        np.testing.assert_allclose(features.inducing(new) @ pic.mean, features.inducing(new) @ dtc.mean, atol=1e-3)
 
     def test_more_blocks_than_rows_are_refused(self):
         with pytest.raises(ValueError, match="n_blocks=30 must be at most the number of rows, found 20"):

@@ -113,3 +113,25 @@ def test_models_are_of_every_second_of_the_last_levels():
         (16, 4, 1),
         (16, 4, 1),
     ]
+
+
+def test_left_out_errors_belong_to_their_rows(rows, waves, rng):
+    partition = grow_partition(rows, np.ones(2), recipe(average_prunings=False), seed=0)
+    order = rng.permutation(300)
+    own = recipe(average_prunings=False)
+    _, one = plant(rows, partition, waves, RIDGE, own, 0, tested=range(2))
+    _, other = plant(rows.reorder(order, rows.bounds), partition, waves, RIDGE, own, 0, tested=range(2))
+    assert one is not None
+    assert other is not None
+    np.testing.assert_allclose(one.error[:, order], other.error, rtol=1e-3, atol=1e-4)
+    # Leaving a row out makes its error larger, and a forest that has not seen it no better.
+    tree = planted(rows, waves)
+    fitted = rows.y - said(tree, waves, rows.X).mean[0]
+    assert np.mean(one.error[-1] ** 2) > np.mean(fitted**2)
+
+
+def test_only_the_branches_asked_for_are_left_out(rows, waves):
+    partition = grow_partition(rows, np.ones(2), recipe(average_prunings=False), seed=0)
+    _, found = plant(rows, partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=[1])
+    assert found is not None
+    np.testing.assert_array_equal(np.isfinite(found.error[0]), partition.assign(rows.X) // 4 == 1)

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 from helpers import central_difference
 from ssgp.ascent import Model, RowLikelihood, StochasticAscent, collapsed_bound, sum_over
@@ -45,6 +44,11 @@ def table(rng, weighted, bounds=(0, 12, N)):
     return Rows(X, y, rng.uniform(0.5, 2.0, size=N) if weighted else None, np.array(bounds))
 
 
+def normal_log_density(y, covariance):
+    solved = np.linalg.solve(covariance, y)
+    return -0.5 * (y @ solved + np.linalg.slogdet(covariance)[1] + len(y) * np.log(2 * np.pi))
+
+
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("name", MAPS)
 def test_gradients_by_finite_differences(name, weighted, rng):
@@ -78,16 +82,16 @@ def test_vectors_make_the_same_map(rng):
 def test_a_spectral_bound_is_the_evidence_of_its_kernel(rng):
     rows, model = table(rng, False), Model(spectral(rng), -1.5)
     phi = model.features.moments(rows.X).mean
-    dense = multivariate_normal(np.zeros(N), phi @ phi.T + model.noise * np.eye(N)).logpdf(rows.y)
+    dense = normal_log_density(rows.y, phi @ phi.T + model.noise * np.eye(N))
     bound, _ = collapsed_bound(rows, model, RowLikelihood(), 1)
     assert bound == pytest.approx(dense, rel=1e-9)
 
 
 def test_an_inducing_bound_is_that_of_titsias(rng):
-    rows, model = table(rng, False), Model(inducing(rng), -1.5)
-    features = model.features.inducing
+    rows, own = table(rng, False), inducing(rng)
+    model, features = Model(own, -1.5), own.inducing
     psi = features(rows.X)
-    dense = multivariate_normal(np.zeros(N), psi @ psi.T + model.noise * np.eye(N)).logpdf(rows.y)
+    dense = normal_log_density(rows.y, psi @ psi.T + model.noise * np.eye(N))
     slack = 0.5 * (N * features.kernel.variance - np.sum(psi * psi)) / model.noise
     bound, _ = collapsed_bound(rows, model, RowLikelihood(), 1)
     assert bound == pytest.approx(dense - slack, rel=1e-9)
@@ -97,14 +101,14 @@ def test_an_inducing_bound_is_that_of_titsias(rng):
 @pytest.mark.parametrize("bounds", [(0, N), (0, 10, 17, N), tuple(range(N + 1))], ids=["exact", "PIC", "FITC"])
 def test_the_bound_of_blocks_is_the_evidence_of_pic(bounds, weighted, rng):
     """One block is the exact process, blocks of a row are FITC."""
-    rows, model = table(rng, weighted, bounds), Model(inducing(rng), -1.5)
-    features = model.features.inducing
+    rows, own = table(rng, weighted, bounds), inducing(rng)
+    model, features = Model(own, -1.5), own.inducing
     psi, K = features(rows.X), features.kernel(rows.X, rows.X)
     dense = psi @ psi.T
     for start, stop in itertools.pairwise(bounds):
         dense[start:stop, start:stop] = K[start:stop, start:stop]
     noise = model.noise * (np.ones(N) if rows.weight is None else 1.0 / rows.weight)
-    expected = multivariate_normal(np.zeros(N), dense + np.diag(noise)).logpdf(rows.y)
+    expected = normal_log_density(rows.y, dense + np.diag(noise))
     bound, _ = collapsed_bound(rows, model, BlockLikelihood(), 1)
     assert bound == pytest.approx(expected, rel=1e-7)
 
@@ -115,7 +119,9 @@ def test_moments_of_variational_features_by_monte_carlo(rng):
     e = features.centre + np.exp(features.log_deviation) * rng.normal(size=(n, 5, D))
     b = features.middle + features.half_width * rng.uniform(-1, 1, size=(n, 5))
     amplitude = np.sqrt(2 * np.exp(SIGNAL) / 5)
-    for x, mean, variance in zip(X, *features.moments(X)[:2], strict=True):
+    means, variances, _ = features.moments(X)
+    assert variances is not None
+    for x, mean, variance in zip(X, means, variances, strict=True):
         drawn = amplitude * np.cos(np.einsum("nkd,kd->nk", e, (x - features.place) / scale) + b)
         np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=5 * amplitude / np.sqrt(n))
         np.testing.assert_allclose(drawn.var(axis=0), variance, atol=5 * amplitude**2 / np.sqrt(n))
@@ -150,7 +156,9 @@ def test_known_frequencies_and_phases_are_the_limit_of_narrow_posteriors(rng):
     )
     known = SpectralMap(whitened, LENGTHS, SIGNAL).moments(X).mean
     np.testing.assert_allclose(narrow.moments(X).mean, known, atol=1e-7)
-    np.testing.assert_allclose(narrow.moments(X).variance, 0.0, atol=1e-7)
+    variance = narrow.moments(X).variance
+    assert variance is not None
+    assert variance.max() < 1e-7
 
 
 def test_divergence_of_frequencies_and_phases_by_monte_carlo(rng):

@@ -13,6 +13,7 @@ from ssgp.correction import Correction
 from ssgp.leave_one_out import left_out_errors
 from ssgp.leaves import SolvedNodes, leaf_sums, log_pruning_weights, solve_branch
 from ssgp.noise import NoisePrior, fit_noise_prior
+from ssgp.objectives import FLOAT32_RIDGE
 from ssgp.packing import Packed, pack
 from ssgp.partition import BisectingTree, grow_tree
 from ssgp.rows import Rows
@@ -216,6 +217,9 @@ def plant(
     leaf = partition.assign(rows.X)
     order = np.argsort(leaf, kind="stable")
     by_leaf = rows.reorder(order, np.searchsorted(leaf[order], np.arange(recipe.n_leaves + 1)))
+    # A ridge well above the rounding of float32 sums makes these good enough, in half the time.
+    trace = by_leaf.total / recipe.n_leaves * waves.n_features
+    dtype = np.float32 if ridge > FLOAT32_RIDGE * trace else np.float64
     step, branches = recipe.groups[0], []
     errors = np.full((len(recipe.groups), len(leaf) if tested else 0), np.nan)
     for branch, first in enumerate(range(0, recipe.n_leaves, step)):
@@ -223,7 +227,7 @@ def plant(
         inside = slice(bounds[0], bounds[-1])
         block, bounds = by_leaf.part(inside), bounds - bounds[0]
         phi = waves.features(join_one(block.X))
-        solved = solve_branch(leaf_sums(phi, block, bounds), recipe.groups, ridge, signs, recipe.shrink)
+        solved = solve_branch(leaf_sums(phi, block, bounds, dtype), recipe.groups, ridge, signs, recipe.shrink)
         if branch in tested:
             errors[:, order[inside]] = left_out_errors(phi, block, bounds, solved, recipe.groups, recipe.shrink)
         branches.append([_stored(nodes) for nodes in solved])

@@ -49,8 +49,8 @@ class LeafSums:
         )
 
 
-def leaf_sums(phi: Array, block: Block, bounds: NDArray[np.integer]) -> LeafSums:
-    """Statistics of leaves whose rows are ``bounds[k]:bounds[k + 1]``, summed in float64.
+def leaf_sums(phi: Array, block: Block, bounds: NDArray[np.integer], dtype: type[np.floating] = np.float64) -> LeafSums:
+    """Statistics of leaves whose rows are ``bounds[k]:bounds[k + 1]``.
 
     Parameters
     ----------
@@ -60,13 +60,15 @@ def leaf_sums(phi: Array, block: Block, bounds: NDArray[np.integer]) -> LeafSums
         The rows, for their targets and weights.
     bounds : int array of shape (p + 1,)
         Where the leaves begin and end.
+    dtype : float64 or float32
+        What a leaf's rows are summed in; leaves are added up in float64 either way.
     """
-    joined = np.empty((len(phi), phi.shape[1] + 1))
+    joined = np.empty((len(phi), phi.shape[1] + 1), dtype)
     joined[:, :-1], joined[:, -1] = phi, block.y
     weighted = block.weighted(joined)
     products = np.empty((len(bounds) - 1, joined.shape[1], joined.shape[1]))
     for k, (start, stop) in enumerate(pairwise(bounds.tolist())):
-        np.matmul(joined[start:stop].T, weighted[start:stop], out=products[k])
+        products[k] = joined[start:stop].T @ weighted[start:stop]
     count = np.diff(bounds).astype(float)
     if block.weight is not None:
         count = np.add.reduceat(np.append(block.weight, 0.0), bounds[:-1]) * (count > 0)

@@ -19,7 +19,16 @@ from ssgp.features import features, frequency_gradient, trend_features
 from ssgp.noise import LEARNING_PRIOR, NoisePrior
 from ssgp.parameters import Hyperparameters
 
-__all__ = ["LEAST_RIDGE", "Block", "BlockGradient", "Draw", "GlobalObjective", "LocalObjective", "Objective"]
+__all__ = [
+    "FLOAT32_RIDGE",
+    "LEAST_RIDGE",
+    "Block",
+    "BlockGradient",
+    "Draw",
+    "GlobalObjective",
+    "LocalObjective",
+    "Objective",
+]
 
 Array = NDArray[np.floating]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
