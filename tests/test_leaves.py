@@ -215,3 +215,14 @@ class TestPrunings:
         weights = log_pruning_weights([spread * rng.normal(size=count) - 1e4 for count in counts])
         along = sum(np.exp(np.repeat(own, 48 // count)) for own, count in zip(weights, counts, strict=True))
         np.testing.assert_allclose(along, 1.0, rtol=1e-9)
+
+
+def test_rounding_that_leaves_a_negative_square_is_survived(rng):
+    """The target is explained by the parent but for rounding: y^T y about it comes out below zero."""
+    products = np.zeros((1, Q + 1, Q + 1))
+    products[0, :Q, :Q] = np.eye(Q)
+    products[0, Q, :Q] = products[0, :Q, Q] = 1e-4
+    products[0, Q, Q] = -2.5e-7
+    (solved,) = solve_branch(LeafSums(products, np.array([3.0])), (1,), RIDGE, np.eye(Q))
+    assert np.isfinite(solved.weights).all()
+    assert solved.rss[0] >= 0.0

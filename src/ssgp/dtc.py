@@ -5,35 +5,17 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils._param_validation import Interval
 
-from ssgp.ascent import Model
-from ssgp.feature_maps import InducingMap
-from ssgp.feature_regressor import AfterStep, FeatureRegressor
-from ssgp.parameters import Hyperparameters
-from ssgp.rows import Rows
+from ssgp.feature_regressor import FeatureRegressor
+from ssgp.inducing_regressor import InducingRegressor
 
-__all__ = ["DTCRegressor", "initial_places"]
+__all__ = ["DTCRegressor"]
 
 Array = NDArray[np.floating]
 
-# Rows that k-means looks at.
-CLUSTERED_ROWS = 20_000
 
-
-def initial_places(X: Array, n_places: int, rng: np.random.Generator) -> Array:
-    """Centres of clusters of rows, shape (k, d); all different rows where there are no more than that."""
-    some = X[:CLUSTERED_ROWS].astype(float)
-    different = np.unique(some, axis=0)
-    if len(different) <= n_places:
-        return different
-    seed = int(rng.integers(2**31))
-    clusters = MiniBatchKMeans(n_places, random_state=seed, n_init="auto", batch_size=4096).fit(some)
-    return np.asarray(clusters.cluster_centers_)
-
-
-class DTCRegressor(FeatureRegressor):
+class DTCRegressor(InducingRegressor):
     """Gaussian process regression with inducing inputs, by stochastic variational inference (DTC+, also known as SVGP).
 
     The latent function's values at ``n_inducing`` places have a Gaussian posterior, learned by natural gradients from
@@ -84,18 +66,11 @@ class DTCRegressor(FeatureRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        **FeatureRegressor._parameter_constraints,
         "n_inducing": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "lengthscale": "no_validation",
-        "signal_variance": "no_validation",
-        "noise_variance": "no_validation",
-        "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -126,23 +101,3 @@ class DTCRegressor(FeatureRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    @property
-    def inducing_inputs_(self) -> Array:
-        """In the units of the inputs, shape (k, d)."""
-        features = self._model.features
-        if not isinstance(features, InducingMap):
-            raise AttributeError("inducing_inputs_ is there after fit")
-        return features.places * self._units.x_scale + self._units.x_mean
-
-    def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
-        """Inducing inputs at centres of clusters."""
-        places = initial_places(rows.X, self.n_inducing, rng)
-        features = InducingMap(places, np.log(start.lengthscale), float(np.log(start.signal_variance)))
-        return Model(features, float(np.log(start.noise_variance)))
-
-    def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
-        if self.batch_size is None:
-            super()._ascend(rows, model, rng, after_step)
-        else:
-            self._ascend_by_batches(rows, model, rng, after_step, self.batch_size, self.learning_rate)

@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 
 from ssgp.ascent import CHUNK, Model, RowLikelihood, StochasticAscent, climb, sum_over
 from ssgp.fitted import in_nats, initial_hyperparameters
@@ -30,6 +32,10 @@ AfterStep = Callable[[Model, float], bool]
 WIND_DOWN = 0.4
 
 
+def _nothing(step: int) -> None:
+    """Before a step."""
+
+
 class Learned:
     """The model of the last whole step, and the bounds on the way: what is left when learning is cut short."""
 
@@ -45,9 +51,11 @@ class Learned:
 class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     """A regressor whose latent function is linear in learned features, with Gaussian weights.
 
-    Subclasses give `_start`, and `_ascend` where they do not learn as `climb` does.
+    Subclasses give `_start`, and `_ascend` where they learn neither from all rows at once nor from batches of them.
     """
 
+    batch_size: int | None = None
+    learning_rate: float
     max_iter: int
     tol: float
     lengthscale: float | ArrayLike | Literal["auto"]
@@ -64,15 +72,39 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     _model: Model
     _weights: WeightPosterior
 
-    _parameter_constraints: ClassVar[dict[str, list | str]] = {}
+    _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "lengthscale": "no_validation",
+        "signal_variance": "no_validation",
+        "noise_variance": "no_validation",
+        "normalize": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
 
     @abstractmethod
     def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
         """Where learning begins."""
 
     def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
-        """Learn from all rows at once."""
-        climb(_chunks(rows), model, RowLikelihood(), self.max_iter, self.tol, self.n_jobs, after_step)
+        """Learn from all rows at once, or from batches of them."""
+        if self.batch_size is None:
+            climb(_chunks(rows), model, RowLikelihood(), self.max_iter, self.tol, self.n_jobs, after_step)
+            return
+        batches = _chunks(rows, self.batch_size)
+        self._take_steps(StochasticAscent(batches, model, RowLikelihood(), self.learning_rate, rng), after_step)
+
+    def _take_steps(
+        self, ascent: StochasticAscent, after_step: AfterStep, before_step: Callable[[int], None] = _nothing
+    ) -> None:
+        """Take stochastic steps, winding down at the end."""
+        with one_blas_thread():
+            for step in range(self.max_iter):
+                before_step(step)
+                bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
+                if after_step(ascent.model, bound):
+                    break
 
     def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
         """What predictions need, from one pass over all rows."""
@@ -155,23 +187,6 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         if not with_variance:
             return moments.mean @ self._weights.mean, None
         return self._weights.predict(moments)
-
-    def _ascend_by_batches(
-        self,
-        rows: Rows,
-        model: Model,
-        rng: np.random.Generator,
-        after_step: AfterStep,
-        batch_size: int,
-        learning_rate: float,
-    ) -> None:
-        """Learn from some rows at a time."""
-        ascent = StochasticAscent(_chunks(rows, batch_size), model, RowLikelihood(), learning_rate, rng)
-        with one_blas_thread():
-            for step in range(self.max_iter):
-                bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
-                if after_step(ascent.model, bound):
-                    break
 
 
 def _chunks(rows: Rows, size: int = CHUNK) -> Rows:

@@ -30,6 +30,8 @@ CHUNK = 16384
 # and products with them in this many: all of one shape, so that a row's prediction does not depend on
 # which rows came with it.
 TILE = 512
+# Noise variance over signal variance from which residual sums of squares may be taken from float32 sums.
+NOISY = 0.02
 # A tree is grown on at most so many rows, or so many a leaf; all rows then find their leaves.
 GROWING_ROWS = 200_000
 GROWING_ROWS_PER_LEAF = 48
@@ -217,9 +219,9 @@ def plant(
     leaf = partition.assign(rows.X)
     order = np.argsort(leaf, kind="stable")
     by_leaf = rows.reorder(order, np.searchsorted(leaf[order], np.arange(recipe.n_leaves + 1)))
-    # A ridge well above the rounding of float32 sums makes these good enough, in half the time.
+    # Noise well above the rounding of float32 sums makes these good enough, in half the time.
     trace = by_leaf.total / recipe.n_leaves * waves.n_features
-    dtype = np.float32 if ridge > FLOAT32_RIDGE * trace else np.float64
+    dtype = np.float32 if ridge > max(FLOAT32_RIDGE * trace, NOISY * waves.n_cosines / 2) else np.float64
     step, branches = recipe.groups[0], []
     errors = np.full((len(recipe.groups), len(leaf) if tested else 0), np.nan)
     for branch, first in enumerate(range(0, recipe.n_leaves, step)):

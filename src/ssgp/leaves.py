@@ -152,9 +152,10 @@ def _solve(sums: LeafSums, prior: Array | None, ridge: float, signs: Array) -> S
     diagonal = np.einsum("kii->ki", bordered)
     floor = LEAST_RIDGE * diagonal[:, :size].sum(axis=1)
     ridges = np.maximum(ridge, floor)
-    guard = 1e-12 * diagonal[:, size] + 1e-30
+    square = np.maximum(diagonal[:, size], 0.0)
+    guard = 1e-12 * square + 1e-30
     diagonal[:, :size] += ridges[:, None]
-    diagonal[:, size] = np.maximum(diagonal[:, size], 0.0) + guard
+    diagonal[:, size] = square + guard
     factor = _cholesky(bordered)
     pivots = np.einsum("kii->ki", factor)
     weights, sketch = np.empty((p, size)), np.empty((p, len(signs), size))
@@ -196,7 +197,8 @@ def _cholesky(matrices: Array) -> Array:
 
 
 def _careful_cholesky(matrix: Array) -> Array:
-    jitter = 1e-12 * np.diag(np.diagonal(matrix))
+    diagonal = np.diagonal(matrix)
+    jitter = 1e-12 * np.diag(np.maximum(diagonal, 1e-12 * diagonal.max()))
     while True:
         try:
             return np.linalg.cholesky(matrix)

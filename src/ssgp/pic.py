@@ -10,11 +10,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ssgp.ascent import Model, StochasticAscent, sum_over
 from ssgp.block_likelihood import BlockLikelihood, inducing_of, solve_block
-from ssgp.dtc import initial_places
-from ssgp.feature_maps import InducingMap
-from ssgp.feature_regressor import WIND_DOWN, AfterStep, FeatureRegressor
+from ssgp.feature_regressor import AfterStep, FeatureRegressor
+from ssgp.inducing_regressor import InducingRegressor
 from ssgp.linear_bound import WeightPosterior
-from ssgp.parameters import Hyperparameters
 from ssgp.partition import BisectingTree, grow_tree
 from ssgp.rows import Rows
 from ssgp.threads import one_blas_thread
@@ -27,7 +25,7 @@ Array = NDArray[np.floating]
 BLOCK_ROWS = 200
 
 
-class PICRegressor(FeatureRegressor):
+class PICRegressor(InducingRegressor):
     """Gaussian process regression with inducing inputs, exact within blocks of neighbouring rows (PIC+).
 
     As in `DTCRegressor` the latent function's values at some places have a Gaussian posterior, learned by natural
@@ -78,17 +76,10 @@ class PICRegressor(FeatureRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        **FeatureRegressor._parameter_constraints,
         "n_inducing": [Interval(Integral, 1, None, closed="left")],
         "n_blocks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "lengthscale": "no_validation",
-        "signal_variance": "no_validation",
-        "noise_variance": "no_validation",
-        "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     partition_: BisectingTree
@@ -121,17 +112,6 @@ class PICRegressor(FeatureRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def inducing_inputs_(self) -> Array:
-        """In the units of the inputs, shape (k, d)."""
-        return inducing_of(self._model).places * self._units.x_scale + self._units.x_mean
-
-    def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
-        """Inducing inputs at centres of clusters."""
-        places = initial_places(rows.X, self.n_inducing, rng)
-        features = InducingMap(places, np.log(start.lengthscale), float(np.log(start.signal_variance)))
-        return Model(features, float(np.log(start.noise_variance)))
-
     def _blocks(self, rows: Rows, model: Model) -> tuple[BisectingTree, Rows]:
         """Equal blocks, local in the metric of the model."""
         n_rows = len(rows.y)
@@ -146,13 +126,12 @@ class PICRegressor(FeatureRegressor):
         """Learn from one block at a time; half-way the blocks are cut again, in the metric learned so far."""
         _, blocks = self._blocks(rows, model)
         ascent = StochasticAscent(blocks, model, BlockLikelihood(), self.learning_rate, rng)
-        with one_blas_thread():
-            for step in range(self.max_iter):
-                if step == self.max_iter // 2:
-                    ascent.rows = self._blocks(rows, ascent.model)[1]
-                bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
-                if after_step(ascent.model, bound):
-                    break
+
+        def cut_again(step: int) -> None:
+            if step == self.max_iter // 2:
+                ascent.rows = self._blocks(rows, ascent.model)[1]
+
+        self._take_steps(ascent, after_step, cut_again)
 
     def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
         tree, blocks = self._blocks(rows, model)

@@ -83,18 +83,11 @@ class SSGPRegressor(FeatureRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        **FeatureRegressor._parameter_constraints,
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "learn_frequencies": ["boolean"],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "lengthscale": "no_validation",
-        "signal_variance": "no_validation",
-        "noise_variance": "no_validation",
-        "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp.ascent import Model
 from ssgp.feature_maps import VariationalMap
-from ssgp.feature_regressor import AfterStep, FeatureRegressor
+from ssgp.feature_regressor import FeatureRegressor
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
 
@@ -71,18 +71,11 @@ class VSSGPRegressor(FeatureRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        **FeatureRegressor._parameter_constraints,
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "lengthscale": "no_validation",
-        "signal_variance": "no_validation",
-        "noise_variance": "no_validation",
-        "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -127,9 +120,3 @@ class VSSGPRegressor(FeatureRegressor):
             log_signal=float(np.log(start.signal_variance)),
         )
         return Model(features, float(np.log(start.noise_variance)))
-
-    def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
-        if self.batch_size is None:
-            super()._ascend(rows, model, rng, after_step)
-        else:
-            self._ascend_by_batches(rows, model, rng, after_step, self.batch_size, self.learning_rate)
