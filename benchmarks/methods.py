@@ -46,7 +46,7 @@ SUITE: dict[str, dict[str, Make]] = {
         "PIC+": lambda s: PICRegressor(512, n_blocks=8000, max_iter=2000, n_jobs=-1, random_state=s),
         "VSSGP, stochastic": lambda s: VSSGPRegressor(40, batch_size=2000, max_iter=5000, n_jobs=-1, random_state=s),
         "SSGP": lambda s: SSGPRegressor(20, max_iter=40, n_jobs=-1, random_state=s),
-        "DTC+": lambda s: DTCRegressor(512, batch_size=2000, max_iter=3000, n_jobs=-1, random_state=s),
+        "DTC+": lambda s: DTCRegressor(512, max_iter=2500, n_jobs=-1, random_state=s),
         "exact GP, 6,000 rows": lambda s: Subset(6000, ExactGPRegressor(random_state=s), s),
         "spectral forest": lambda s: SpectralForestRegressor(random_state=s),
     },
@@ -89,7 +89,7 @@ def main() -> None:
     for table in given.tables.split(","):
         data, rows = TABLES[table](given.data, 0), []
         for method, make in SUITE[table].items():
-            if given.methods and method not in given.methods.split(","):
+            if given.methods and method not in given.methods.split(";"):
                 continue
             rows.append(run(table, data, method, make, given.seed))
             print(f"{table}, {method}: RMSE {rows[-1]['rmse']:.4g}, {rows[-1]['fit_s']:.1f} s", flush=True)

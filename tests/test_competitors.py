@@ -155,7 +155,7 @@ class TestPIC:
         from ssgp.block_likelihood import BlockLikelihood
 
         pic, dtc = (
-            WeightPosterior.best(sum_over(rows, model, kind, 1))[0] for kind in (BlockLikelihood(), RowLikelihood())
+            WeightPosterior.best(sum_over(rows, model, kind, 1))[0] for kind in (BlockLikelihood, RowLikelihood)
         )
         new = rng.normal(size=(10, 2))
         np.testing.assert_allclose(features.inducing(new) @ pic.mean, features.inducing(new) @ dtc.mean, atol=1e-3)

@@ -53,9 +53,9 @@ def normal_log_density(y, covariance):
 @pytest.mark.parametrize("name", MAPS)
 def test_gradients_by_finite_differences(name, weighted, rng):
     rows, model = table(rng, weighted), Model(MAPS[name](rng), -1.5)
-    _, gradient = collapsed_bound(rows, model, RowLikelihood(), 1)
+    _, gradient = collapsed_bound(rows, model, RowLikelihood, 1)
     expected = central_difference(
-        lambda v: collapsed_bound(rows, model.with_vector(v), RowLikelihood(), 1)[0], model.to_vector()
+        lambda v: collapsed_bound(rows, model.with_vector(v), RowLikelihood, 1)[0], model.to_vector()
     )
     np.testing.assert_allclose(gradient, expected, atol=1e-6 * np.abs(expected).max())
 
@@ -64,9 +64,9 @@ def test_gradients_by_finite_differences(name, weighted, rng):
 @pytest.mark.parametrize("bounds", [(0, N), (0, 10, 17, N), tuple(range(N + 1))], ids=["one block", "three", "rows"])
 def test_gradients_of_blocks_by_finite_differences(bounds, weighted, rng):
     rows, model = table(rng, weighted, bounds), Model(inducing(rng), -1.5)
-    _, gradient = collapsed_bound(rows, model, BlockLikelihood(), 1)
+    _, gradient = collapsed_bound(rows, model, BlockLikelihood, 1)
     expected = central_difference(
-        lambda v: collapsed_bound(rows, model.with_vector(v), BlockLikelihood(), 1)[0], model.to_vector()
+        lambda v: collapsed_bound(rows, model.with_vector(v), BlockLikelihood, 1)[0], model.to_vector()
     )
     np.testing.assert_allclose(gradient, expected, atol=1e-6 * np.abs(expected).max())
 
@@ -83,7 +83,7 @@ def test_a_spectral_bound_is_the_evidence_of_its_kernel(rng):
     rows, model = table(rng, False), Model(spectral(rng), -1.5)
     phi = model.features.moments(rows.X).mean
     dense = normal_log_density(rows.y, phi @ phi.T + model.noise * np.eye(N))
-    bound, _ = collapsed_bound(rows, model, RowLikelihood(), 1)
+    bound, _ = collapsed_bound(rows, model, RowLikelihood, 1)
     assert bound == pytest.approx(dense, rel=1e-9)
 
 
@@ -93,7 +93,7 @@ def test_an_inducing_bound_is_that_of_titsias(rng):
     psi = features(rows.X)
     dense = normal_log_density(rows.y, psi @ psi.T + model.noise * np.eye(N))
     slack = 0.5 * (N * features.kernel.variance - np.sum(psi * psi)) / model.noise
-    bound, _ = collapsed_bound(rows, model, RowLikelihood(), 1)
+    bound, _ = collapsed_bound(rows, model, RowLikelihood, 1)
     assert bound == pytest.approx(dense - slack, rel=1e-9)
 
 
@@ -109,7 +109,7 @@ def test_the_bound_of_blocks_is_the_evidence_of_pic(bounds, weighted, rng):
         dense[start:stop, start:stop] = K[start:stop, start:stop]
     noise = model.noise * (np.ones(N) if rows.weight is None else 1.0 / rows.weight)
     expected = normal_log_density(rows.y, dense + np.diag(noise))
-    bound, _ = collapsed_bound(rows, model, BlockLikelihood(), 1)
+    bound, _ = collapsed_bound(rows, model, BlockLikelihood, 1)
     assert bound == pytest.approx(expected, rel=1e-7)
 
 
@@ -181,7 +181,7 @@ def test_gradient_of_the_divergence(rng):
 class TestBestWeights:
     def test_no_other_weights_have_a_higher_bound(self, rng):
         rows, model = table(rng, False), Model(variational(rng), -1.5)
-        sums = sum_over(rows, model, RowLikelihood(), 1)
+        sums = sum_over(rows, model, RowLikelihood, 1)
         best, bound = WeightPosterior.best(sums)
         block, moments = rows.part(slice(None)), model.features.moments(rows.X)
 
@@ -209,30 +209,30 @@ class TestBestWeights:
 
 
 class TestStochasticAscent:
-    @pytest.mark.parametrize("likelihood", [RowLikelihood(), BlockLikelihood()], ids=["rows", "blocks"])
+    @pytest.mark.parametrize("likelihood", [RowLikelihood, BlockLikelihood], ids=["rows", "blocks"])
     def test_blocks_are_unbiased(self, likelihood, rng):
         """Statistics of the blocks, scaled to all rows and averaged, are those of all rows; so are gradients."""
         rows, model = table(rng, False, (0, 10, 20, N)), Model(inducing(rng), -1.5)
         whole = sum_over(rows, model, likelihood, 1)
         posterior, _ = WeightPosterior.best(whole)
-        scaled = [likelihood.sums(model, rows.block(k)).scaled(3.0) for k in range(3)]
+        scaled = [likelihood(model, rows.block(k)).sums().scaled(3.0) for k in range(3)]
         np.testing.assert_allclose(np.mean([s.gram for s in scaled], axis=0), whole.gram, rtol=1e-9, atol=1e-9)
-        gradients = [3.0 * likelihood.gradient(model, rows.block(k), posterior)[1] for k in range(3)]
+        gradients = [3.0 * likelihood(model, rows.block(k)).gradient(posterior)[1] for k in range(3)]
         expected = collapsed_bound(rows, model, likelihood, 1)[1]
         np.testing.assert_allclose(np.mean(gradients, axis=0), expected, rtol=1e-6, atol=1e-6)
 
     def test_climbs(self, rng):
         rows, model = table(rng, False, tuple(range(0, N + 1, 10))), Model(inducing(rng), 0.0)
-        ascent = StochasticAscent(rows, model, RowLikelihood(), 0.02, rng)
+        ascent = StochasticAscent(rows, model, RowLikelihood, 0.02, rng)
         for _ in range(300):
             ascent.step(1.0)
-        before, after = (collapsed_bound(rows, m, RowLikelihood(), 1)[0] for m in (model, ascent.model))
+        before, after = (collapsed_bound(rows, m, RowLikelihood, 1)[0] for m in (model, ascent.model))
         assert after > before + 5.0
 
     def test_a_bad_block_moves_nothing(self, rng):
         rows = table(rng, False, (0, N))
         rows.y[0] = np.inf
-        ascent = StochasticAscent(rows, Model(inducing(rng), 0.0), RowLikelihood(), 0.02, rng)
+        ascent = StochasticAscent(rows, Model(inducing(rng), 0.0), RowLikelihood, 0.02, rng)
         before = ascent.model.to_vector()
         with np.errstate(all="ignore"):
             ascent.step(1.0)
@@ -241,11 +241,11 @@ class TestStochasticAscent:
 
 def test_threads_do_not_matter(rng):
     rows, model = table(rng, False, tuple(range(0, N + 1, 3))), Model(variational(rng), -1.0)
-    one, two = (collapsed_bound(rows, model, RowLikelihood(), n_jobs) for n_jobs in (1, 2))
+    one, two = (collapsed_bound(rows, model, RowLikelihood, n_jobs) for n_jobs in (1, 2))
     assert one[0] == two[0]
     np.testing.assert_array_equal(one[1], two[1])
 
 
 def test_a_block_needs_inducing_features(rng):
     with pytest.raises(TypeError, match="SpectralMap"):
-        BlockLikelihood().sums(Model(spectral(rng), 0.0), Block(np.zeros((2, D)), np.zeros(2)))
+        BlockLikelihood(Model(spectral(rng), 0.0), Block(np.zeros((2, D)), np.zeros(2)))

@@ -61,40 +61,44 @@ class Model:
 
 
 class Likelihood(Protocol):
-    """How the weights make a block of rows likely."""
+    """Of a block of rows under a model, as a function of the weights."""
 
-    def sums(self, model: Model, block: Block) -> Sums:
-        """Statistics of the block."""
+    def __init__(self, model: Model, block: Block) -> None: ...
+
+    def sums(self) -> Sums:
+        """Natural statistics."""
         ...
 
-    def gradient(self, model: Model, block: Block, posterior: WeightPosterior) -> tuple[float, Array]:
-        """E_q log p(y | w) of the block, and its gradient with respect to the model's flat vector."""
+    def gradient(self, posterior: WeightPosterior) -> tuple[float, Array]:
+        """E_q log p(y | w), and its gradient with respect to the model's flat vector."""
         ...
 
 
 class RowLikelihood:
     """Rows are independent given the weights."""
 
-    def sums(self, model: Model, block: Block) -> Sums:
-        """Statistics of the block."""
-        return Sums.of(model.features.moments(block.X), block, model.noise)
+    def __init__(self, model: Model, block: Block) -> None:
+        self.model, self.block, self.moments = model, block, model.features.moments(block.X)
 
-    def gradient(self, model: Model, block: Block, posterior: WeightPosterior) -> tuple[float, Array]:
+    def sums(self) -> Sums:
+        """Natural statistics of the block."""
+        return Sums.of(self.moments, self.block, self.model.noise)
+
+    def gradient(self, posterior: WeightPosterior) -> tuple[float, Array]:
         """Expected log likelihood of the block and its gradient."""
-        moments = model.features.moments(block.X)
-        value, by, by_noise = feature_gradient(moments, block, posterior, model.noise)
-        return value, np.append(model.features.gradient(block.X, moments, by), by_noise)
+        value, by, by_noise = feature_gradient(self.moments, self.block, posterior, self.model.noise)
+        return value, np.append(self.model.features.gradient(self.block.X, self.moments, by), by_noise)
 
 
-def sum_over(rows: Rows, model: Model, likelihood: Likelihood, n_jobs: int | None) -> Sums:
+def sum_over(rows: Rows, model: Model, likelihood: type[Likelihood], n_jobs: int | None) -> Sums:
     """Statistics of all blocks of rows; the same for any number of threads."""
-    return reduce(Sums.merge, _in_threads(lambda block: likelihood.sums(model, block), rows, n_jobs))
+    return reduce(Sums.merge, _in_threads(lambda block: likelihood(model, block).sums(), rows, n_jobs))
 
 
-def collapsed_bound(rows: Rows, model: Model, likelihood: Likelihood, n_jobs: int | None) -> tuple[float, Array]:
+def collapsed_bound(rows: Rows, model: Model, likelihood: type[Likelihood], n_jobs: int | None) -> tuple[float, Array]:
     """The bound under the best q(w), and its gradient with respect to the model's flat vector: two passes."""
     posterior, bound = WeightPosterior.best(sum_over(rows, model, likelihood, n_jobs))
-    gradients = _in_threads(lambda block: likelihood.gradient(model, block, posterior)[1], rows, n_jobs)
+    gradients = _in_threads(lambda block: likelihood(model, block).gradient(posterior)[1], rows, n_jobs)
     divergence, by_divergence = model.features.divergence()
     return bound - divergence, reduce(np.add, gradients) - np.append(by_divergence, 0.0)
 
@@ -111,7 +115,7 @@ def _in_threads(function: Callable[[Block], Any], rows: Rows, n_jobs: int | None
 def climb(
     rows: Rows,
     model: Model,
-    likelihood: Likelihood,
+    likelihood: type[Likelihood],
     max_iter: int,
     tol: float,
     n_jobs: int | None,
@@ -152,7 +156,7 @@ class StochasticAscent:
         In blocks, which are the batches.
     model : Model
         Where to begin.
-    likelihood : Likelihood
+    likelihood : type of Likelihood
         Of a block.
     learning_rate : float
         Of Adam.
@@ -166,7 +170,7 @@ class StochasticAscent:
         self,
         rows: Rows,
         model: Model,
-        likelihood: Likelihood,
+        likelihood: type[Likelihood],
         learning_rate: float,
         rng: np.random.Generator,
         forgetting: float = FORGETTING,
@@ -184,8 +188,9 @@ class StochasticAscent:
         """Take a step; return an estimate of the bound a row."""
         model, block, total = self.model, self.rows.block(next(self._order)), self.rows.total
         scale = total / block.total
-        posterior = self._move_weights(self.likelihood.sums(model, block).scaled(scale))
-        fit, gradient = self.likelihood.gradient(model, block, posterior)
+        likelihood = self.likelihood(model, block)
+        posterior = self._move_weights(likelihood.sums().scaled(scale))
+        fit, gradient = likelihood.gradient(posterior)
         divergence, by_divergence = model.features.divergence()
         gradient *= scale
         gradient[:-1] -= by_divergence

@@ -84,16 +84,19 @@ def _noise(model: Model, block: Block) -> Array:
 class BlockLikelihood:
     """Rows of a block are dependent given the weights; blocks are not."""
 
-    def sums(self, model: Model, block: Block) -> Sums:
-        """Statistics of the block."""
-        solved = solve_block(model, block)
+    def __init__(self, model: Model, block: Block) -> None:
+        self.model, self.block, self.solved = model, block, solve_block(model, block)
+
+    def sums(self) -> Sums:
+        """Natural statistics of the block."""
+        solved = self.solved
         along = solved.inverse @ solved.psi
         constant = solved.y @ solved.inverse @ solved.y + solved.log_determinant + len(solved.y) * LOG_TWO_PI
         return Sums(solved.psi.T @ along, along.T @ solved.y, float(constant))
 
-    def gradient(self, model: Model, block: Block, posterior: WeightPosterior) -> tuple[float, Array]:
+    def gradient(self, posterior: WeightPosterior) -> tuple[float, Array]:
         """Expected log likelihood of the block and its gradient with respect to the model's flat vector."""
-        inducing, solved = inducing_of(model), solve_block(model, block)
+        inducing, solved = inducing_of(self.model), self.solved
         psi, inverse = solved.psi, solved.inverse
         error = inverse @ (solved.y - psi @ posterior.mean)
         spread = inverse @ (psi @ posterior.covariance)
@@ -103,7 +106,7 @@ class BlockLikelihood:
         found = inducing.gradient(solved.X, solved.cross, psi, by_psi)
         kernel = inducing.kernel
         _, _, by_length, by_signal = kernel.gradient(solved.X, solved.X, solved.covariance, by_C)
-        noise, diagonal = _noise(model, block), np.diagonal(by_C)
+        noise, diagonal = _noise(self.model, self.block), np.diagonal(by_C)
         floor = 1e-9 * kernel.variance
         residual = float((solved.y - psi @ posterior.mean) @ error) + float(np.sum(spread * psi))
         value = -0.5 * (residual + solved.log_determinant + len(psi) * LOG_TWO_PI)

@@ -90,10 +90,10 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from all rows at once, or from batches of them."""
         if self.batch_size is None:
-            climb(_chunks(rows), model, RowLikelihood(), self.max_iter, self.tol, self.n_jobs, after_step)
+            climb(_chunks(rows), model, RowLikelihood, self.max_iter, self.tol, self.n_jobs, after_step)
             return
         batches = _chunks(rows, self.batch_size)
-        self._take_steps(StochasticAscent(batches, model, RowLikelihood(), self.learning_rate, rng), after_step)
+        self._take_steps(StochasticAscent(batches, model, RowLikelihood, self.learning_rate, rng), after_step)
 
     def _take_steps(
         self, ascent: StochasticAscent, after_step: AfterStep, before_step: Callable[[int], None] = _nothing
@@ -108,7 +108,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
 
     def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
         """What predictions need, from one pass over all rows."""
-        weights, bound = WeightPosterior.best(sum_over(_chunks(rows), model, RowLikelihood(), self.n_jobs))
+        weights, bound = WeightPosterior.best(sum_over(_chunks(rows), model, RowLikelihood, self.n_jobs))
         return {"_weights": weights, "_bound": bound - model.features.divergence()[0]}
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -114,24 +114,27 @@ class WeightPosterior:
 
     def predict(self, moments: Moments) -> tuple[Array, Array]:
         """Mean and variance of the latent function at rows with these features, shapes (n,)."""
-        mean = moments.mean @ self.mean
-        variance = np.einsum("nq,nq->n", moments.mean @ self.covariance, moments.mean)
+        return moments.mean @ self.mean, self.variance(moments, moments.mean @ self.covariance)
+
+    def variance(self, moments: Moments, spread: Array) -> Array:
+        """Variance of the latent function, shape (n,), where `spread` (n, q) is M times the covariance."""
+        variance = np.einsum("nq,nq->n", spread, moments.mean)
         if moments.variance is not None:
             variance += moments.variance @ (np.diagonal(self.covariance) + self.mean**2)
-        return mean, variance if moments.residual is None else variance + moments.residual
+        return variance if moments.residual is None else variance + moments.residual
 
 
 def feature_gradient(
     moments: Moments, block: Block, posterior: WeightPosterior, noise: float
 ) -> tuple[float, FeatureGradient, float]:
     """Expected log likelihood of a block, its derivatives with respect to the moments, and to log noise."""
-    w, dtype = posterior.mean, moments.mean.dtype
-    mean, variance = posterior.predict(moments)
+    w = posterior.mean
+    spread = moments.mean @ posterior.covariance
+    mean, variance = moments.mean @ w, posterior.variance(moments, spread)
     squares = float(block.weighted((block.y - mean) ** 2 + variance).sum(dtype=float)) / noise
     value = -0.5 * (squares + block.total * (np.log(noise) + LOG_TWO_PI))
     error = block.weighted((block.y - mean) / noise)
-    by_mean = np.multiply.outer(error, w).astype(dtype, copy=False)
-    by_mean -= block.weighted(moments.mean @ (posterior.covariance / noise).astype(dtype))
+    by_mean = np.multiply.outer(error, w) - block.weighted(spread) / noise
     ones = block.weighted(np.full(len(error), -0.5 / noise))
     by_variance = None
     if moments.variance is not None:

@@ -125,7 +125,7 @@ class PICRegressor(InducingRegressor):
     def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from one block at a time; half-way the blocks are cut again, in the metric learned so far."""
         _, blocks = self._blocks(rows, model)
-        ascent = StochasticAscent(blocks, model, BlockLikelihood(), self.learning_rate, rng)
+        ascent = StochasticAscent(blocks, model, BlockLikelihood, self.learning_rate, rng)
 
         def cut_again(step: int) -> None:
             if step == self.max_iter // 2:
@@ -135,7 +135,7 @@ class PICRegressor(InducingRegressor):
 
     def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
         tree, blocks = self._blocks(rows, model)
-        weights, bound = WeightPosterior.best(sum_over(blocks, model, BlockLikelihood(), self.n_jobs))
+        weights, bound = WeightPosterior.best(sum_over(blocks, model, BlockLikelihood, self.n_jobs))
         return {"_weights": weights, "_bound": bound, "partition_": tree, "_rows": blocks}
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:

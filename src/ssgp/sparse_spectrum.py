@@ -138,7 +138,7 @@ class SSGPRegressor(FeatureRegressor):
             features = SpectralMap(rng.normal(size=shape), log_length, log_signal, self.learn_frequencies)
             trials.append(_Trial(Model(features, log_noise)))
             if self.n_restarts > 1:
-                climb(some, trials[-1].model, RowLikelihood(), TRIAL_STEPS, 0.0, self.n_jobs, trials[-1])
+                climb(some, trials[-1].model, RowLikelihood, TRIAL_STEPS, 0.0, self.n_jobs, trials[-1])
         return max(trials, key=lambda trial: trial.bound).model
 
 
