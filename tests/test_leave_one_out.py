@@ -19,7 +19,7 @@ def without(i, phi, block):
 
 
 def solved(phi, block, bounds, shrink):
-    return solve_branch(leaf_sums(phi, block, bounds), GROUPS, RIDGE, np.eye(Q), shrink)
+    return solve_branch(leaf_sums(phi, block, bounds), GROUPS, RIDGE, np.eye(Q), shrink, factors=True)
 
 
 @pytest.mark.parametrize("shrink", [True, False])
@@ -40,9 +40,9 @@ def test_a_row_that_is_alone_in_its_leaf_is_predicted_by_its_ancestors(rng):
     """Its error is that of the parent without it, and finite however small the ridge."""
     phi, block = rng.normal(size=(1, Q)), Block(np.zeros((1, 1)), np.array([2.0]), None)
     bounds = np.array([0, 1])
-    alone = solve_branch(leaf_sums(phi, block, bounds), (1,), RIDGE, np.eye(Q))
+    alone = solve_branch(leaf_sums(phi, block, bounds), (1,), RIDGE, np.eye(Q), factors=True)
     assert left_out_errors(phi, block, bounds, alone, (1,), shrink=True)[0, 0] == pytest.approx(2.0, rel=1e-5)
-    sure = solve_branch(leaf_sums(phi, block, bounds), (1,), 1e-12, np.eye(Q))
+    sure = solve_branch(leaf_sums(phi, block, bounds), (1,), 1e-12, np.eye(Q), factors=True)
     assert np.isfinite(left_out_errors(phi, block, bounds, sure, (1,), shrink=True)).all()
 
 

@@ -229,8 +229,9 @@ def plant(
         inside = slice(bounds[0], bounds[-1])
         block, bounds = by_leaf.part(inside), bounds - bounds[0]
         phi = waves.features(join_one(block.X))
-        solved = solve_branch(leaf_sums(phi, block, bounds, dtype), recipe.groups, ridge, signs, recipe.shrink)
-        if branch in tested:
+        sums, look = leaf_sums(phi, block, bounds, dtype), branch in tested
+        solved = solve_branch(sums, recipe.groups, ridge, signs, recipe.shrink, factors=look)
+        if look:
             errors[:, order[inside]] = left_out_errors(phi, block, bounds, solved, recipe.groups, recipe.shrink)
         branches.append([_stored(nodes) for nodes in solved])
     levels = _levels([SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)], recipe)
@@ -243,7 +244,7 @@ def plant(
 def _stored(nodes: SolvedNodes) -> SolvedNodes:
     """What is kept while the other branches are solved."""
     weights, sketch = nodes.weights.astype(np.float32), nodes.sketch.astype(np.float32)
-    return replace(nodes, weights=weights, sketch=sketch, factor=nodes.factor[:, :0, :0])
+    return replace(nodes, weights=weights, sketch=sketch, factor=None)
 
 
 def _signs(n_sketches: int | None, size: int, seed: int) -> Array:

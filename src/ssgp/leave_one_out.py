@@ -60,6 +60,8 @@ def left_out_errors(
     errors = np.empty((len(levels), len(phi)))
     weighted, moved = block.weighted(phi), np.zeros_like(phi)
     for level, (nodes, group) in enumerate(zip(levels, groups, strict=True)):
+        if nodes.factor is None:
+            raise ValueError("left_out_errors needs nodes that were solved with their factors")
         root = inverse_of_lower(nodes.factor)
         inverse = root.swapaxes(1, 2) @ root
         for k, (start, stop) in enumerate(pairwise(bounds[::group].tolist())):

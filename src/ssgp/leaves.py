@@ -91,8 +91,8 @@ class SolvedNodes:
         log |A / ridge|.
     ridge : array of shape (p,)
         The ridge, raised where rounding asks for it.
-    factor : array of shape (p, q, q), float32
-        Cholesky factors of A; only where the solution is not kept for long.
+    factor : array of shape (p, q, q), float32, or None
+        Cholesky factors of A, where they were asked for.
     """
 
     weights: Array
@@ -101,17 +101,17 @@ class SolvedNodes:
     rss: Array
     log_determinant: Array
     ridge: Array
-    factor: Array
+    factor: Array | None = None
 
     @staticmethod
     def concatenate(parts: "list[SolvedNodes]") -> "SolvedNodes":
-        """Nodes of several branches."""
-        fields = (field.name for field in dataclasses.fields(SolvedNodes))
+        """Nodes of several branches, without their factors."""
+        fields = (field.name for field in dataclasses.fields(SolvedNodes) if field.name != "factor")
         return SolvedNodes(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
 
 
 def solve_branch(
-    leaves: LeafSums, groups: Sequence[int], ridge: float, signs: Array, shrink: bool = True
+    leaves: LeafSums, groups: Sequence[int], ridge: float, signs: Array, shrink: bool = True, factors: bool = False
 ) -> list[SolvedNodes]:
     """Solve a branch from its root down.
 
@@ -127,6 +127,8 @@ def solve_branch(
         What the covariances are sketched with: E signs^T signs = I.
     shrink : bool
         Whether weights are shrunk towards the parent's, or all towards zero.
+    factors : bool
+        Whether to return Cholesky factors too.
 
     Returns
     -------
@@ -138,11 +140,11 @@ def solve_branch(
         prior = None
         if depth and shrink:
             prior = np.repeat(solved[-1].weights, groups[depth - 1] // group, axis=0)
-        solved.append(_solve(leaves.grouped(group), prior, ridge, signs))
+        solved.append(_solve(leaves.grouped(group), prior, ridge, signs, factors))
     return solved
 
 
-def _solve(sums: LeafSums, prior: Array | None, ridge: float, signs: Array) -> SolvedNodes:
+def _solve(sums: LeafSums, prior: Array | None, ridge: float, signs: Array, factors: bool) -> SolvedNodes:
     """Solve nodes whose weights have the prior mean given, or zero.
 
     One Cholesky factorisation of [[A, c], [c^T, y^T y]] also holds L^-1 c and the residual sum of squares.
@@ -170,8 +172,8 @@ def _solve(sums: LeafSums, prior: Array | None, ridge: float, signs: Array) -> S
         weights += prior
     rss = np.maximum(pivots[:, size] ** 2 - guard, 0.0)
     log_determinant = 2.0 * np.log(pivots[:, :size]).sum(axis=1) - size * np.log(ridges)
-    factor = factor[:, :size, :size].astype(np.float32)
-    return SolvedNodes(weights, sketch, sums.count, rss, log_determinant, ridges, factor)
+    kept = factor[:, :size, :size].astype(np.float32) if factors else None
+    return SolvedNodes(weights, sketch, sums.count, rss, log_determinant, ridges, kept)
 
 
 def _about(products: Array, prior: Array | None) -> Array:
