@@ -20,12 +20,14 @@ def trial(rng, n=2000, error=0.0, left_out=(), levels=1, noise=0.5, trees=2):
         Components(np.zeros((trees, n)), np.zeros((trees, n)), np.full((trees, n), 50.0), np.full((trees, n), 50 * v))
         for v in np.linspace(1.0, 4.0, levels) * noise**2
     ]
-    return Trial((), [], seen, unseen, said, list(left_out) or [LeftOut(seen.y[None], np.full((1, n), noise**2))])
+    return Trial(
+        (), [], seen, unseen, said, list(left_out) or [LeftOut(np.arange(n), seen.y[None], np.full((1, n), noise**2))]
+    )
 
 
 def test_left_out_errors_are_averaged_over_the_trees_that_looked(rng):
-    one = LeftOut(np.array([[1.0, np.nan, 3.0, np.nan]]), np.array([[1.0, 1.0, 1.0, 1.0]]))
-    two = LeftOut(np.array([[3.0, 5.0, np.nan, np.nan]]), np.array([[7.0, 4.0, 9.0, 9.0]]))
+    one = LeftOut(np.array([0, 2]), np.array([[1.0, 3.0]]), np.array([[1.0, 1.0]]))
+    two = LeftOut(np.array([1, 0]), np.array([[5.0, 3.0]]), np.array([[4.0, 7.0]]))
     found = trial(rng, n=4, left_out=[one, two]).left_out_residuals(0)
     np.testing.assert_allclose(found.error, [2.0, 5.0, 3.0])
     np.testing.assert_allclose(found.deviation, [2.0, 2.0, 1.0])

@@ -173,16 +173,19 @@ def grow_partition(rows: Rows, lengthscale: Array, recipe: TreeRecipe, seed: int
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a tree says of its own rows, each left out of it.
+    """What a tree says of some of its own rows, each left out of it.
 
     Attributes
     ----------
-    error : array of shape (levels, n)
-        Target minus prediction; NaN in branches that were not looked at.
-    noise_variance : array of shape (levels, n)
+    rows : int array of shape (k,)
+        Which rows, each once.
+    error : array of shape (levels, k), float32
+        Target minus prediction.
+    noise_variance : array of shape (levels, k), float32
         Of the row's nodes.
     """
 
+    rows: Labels
     error: Array
     noise_variance: Array
 
@@ -223,7 +226,7 @@ def plant(
     trace = by_leaf.total / recipe.n_leaves * waves.n_features
     dtype = np.float32 if ridge > max(FLOAT32_RIDGE * trace, NOISY * waves.n_cosines / 2) else np.float64
     step, branches = recipe.groups[0], []
-    errors = np.full((len(recipe.groups), len(leaf) if tested else 0), np.nan)
+    looked, errors = [], []
     for branch, first in enumerate(range(0, recipe.n_leaves, step)):
         bounds = by_leaf.bounds[first : first + step + 1]
         inside = slice(bounds[0], bounds[-1])
@@ -232,13 +235,16 @@ def plant(
         sums, look = leaf_sums(phi, block, bounds, dtype), branch in tested
         solved = solve_branch(sums, recipe.groups, ridge, signs, recipe.shrink, factors=look)
         if look:
-            errors[:, order[inside]] = left_out_errors(phi, block, bounds, solved, recipe.groups, recipe.shrink)
+            looked.append(order[inside])
+            errors.append(left_out_errors(phi, block, bounds, solved, recipe.groups, recipe.shrink))
         branches.append([_stored(nodes) for nodes in solved])
     levels = _levels([SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)], recipe)
     tree = SpectralTree(partition, waves, levels)
-    if not tested:
+    if not looked:
         return tree, None
-    return tree, LeftOut(errors, np.array([level.noise_variance[leaf // level.group] for level in levels]))
+    at = np.concatenate(looked)
+    noise = np.array([level.noise_variance[leaf[at] // level.group] for level in levels], np.float32)
+    return tree, LeftOut(at, np.concatenate(errors, axis=1), noise)
 
 
 def _stored(nodes: SolvedNodes) -> SolvedNodes:

@@ -54,10 +54,10 @@ def left_out_errors(
 
     Returns
     -------
-    array of shape (levels, n)
+    array of shape (levels, n), float32
         Target minus prediction.
     """
-    errors = np.empty((len(levels), len(phi)))
+    errors = np.empty((len(levels), len(phi)), np.float32)
     weighted, moved = block.weighted(phi), np.zeros_like(phi)
     for level, (nodes, group) in enumerate(zip(levels, groups, strict=True)):
         if nodes.factor is None:

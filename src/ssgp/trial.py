@@ -65,15 +65,14 @@ class Trial:
 
     def left_out_residuals(self, level: int) -> Residuals:
         """Errors on seen rows, each left out of the trees that looked at it; rows that none did are not there."""
-        errors = np.array([said.error[level] for said in self.left_out])
-        variances = np.array([said.noise_variance[level] for said in self.left_out])
-        looked = np.isfinite(errors)
-        some = np.flatnonzero(looked.any(axis=0))[:CORRECTING_ROWS]
-        share = looked[:, some] / looked[:, some].sum(axis=0)
-        error = np.einsum("tn,tn->n", share, np.nan_to_num(errors[:, some]))
-        variance = np.einsum("tn,tn->n", share, variances[:, some])
-        rows = self.seen.reorder(some, np.array([0, len(some)]))
-        return Residuals(rows.X, error, np.sqrt(variance), rows.weight)
+        error, variance, count = np.zeros((3, len(self.seen.y)))
+        for said in self.left_out:
+            error[said.rows] += said.error[level]
+            variance[said.rows] += said.noise_variance[level]
+            count[said.rows] += 1
+        some = np.flatnonzero(count)[:CORRECTING_ROWS]
+        rows, count = self.seen.reorder(some, np.array([0, len(some)])), count[some]
+        return Residuals(rows.X, error[some] / count, np.sqrt(variance[some] / count), rows.weight)
 
 
 def choose_level(trials: list[Trial]) -> int:
