@@ -88,3 +88,13 @@ def test_threads_do_not_matter(rng):
     assert one is not None
     assert two is not None
     np.testing.assert_array_equal(one.predict(rows.X), two.predict(rows.X))
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_the_scale_of_deviations_does_not_matter(factor, rng):
+    rows = residuals(rng)
+    small = Residuals(rows.X, factor * rows.error, factor * rows.deviation, None)
+    one, other = (fit_booster(part, seed=0, n_threads=1) for part in (rows, small))
+    assert one is not None
+    assert other is not None
+    np.testing.assert_allclose(one.predict(rows.X), other.predict(rows.X), atol=0.05)

@@ -137,3 +137,18 @@ def test_only_the_branches_asked_for_are_left_out(rows, waves):
     _, found = plant(rows, partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=[1])
     assert found is not None
     np.testing.assert_array_equal(np.sort(found.rows), np.flatnonzero(partition.assign(rows.X) // 4 == 1))
+
+
+def test_left_out_errors_of_all_prunings_are_one_average(rows, waves):
+    own = recipe(average_prunings=True)
+    partition = grow_partition(rows, np.ones(2), own, seed=0)
+    tree, found = plant(rows, partition, waves, RIDGE, own, 0, tested=range(2))
+    _, apart = plant(rows, partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=range(2))
+    assert found is not None
+    assert apart is not None
+    assert found.error.shape == (1, 300)
+    leaf = partition.assign(rows.X[found.rows])
+    share = [np.exp(level.log_weight[leaf // level.group]) for level in tree.levels]  # type: ignore[index]
+    np.testing.assert_allclose(
+        found.error[0], share[0] * apart.error[0] + share[1] * apart.error[1], rtol=1e-4, atol=1e-5
+    )

@@ -36,12 +36,17 @@ def test_against_leaving_rows_out(weighted, shrink, rng):
             assert found[level, i] == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
-def test_a_row_that_is_alone_in_its_leaf_is_predicted_by_its_ancestors(rng):
-    """Its error is that of the parent without it, and finite however small the ridge."""
+def test_a_row_that_is_alone_in_its_leaf_is_predicted_by_its_parent(rng):
+    phi, block = rng.normal(size=(9, Q)), Block(np.zeros((9, 1)), rng.normal(size=9), None)
+    bounds = np.array([0, 1, 9])
+    levels = solve_branch(leaf_sums(phi, block, bounds), (2, 1), RIDGE, np.eye(Q), factors=True)
+    root, leaf = left_out_errors(phi, block, bounds, levels, (2, 1), shrink=True)
+    assert leaf[0] == pytest.approx(root[0], rel=1e-4)
+
+
+def test_a_row_that_determines_its_model_has_a_finite_error(rng):
     phi, block = rng.normal(size=(1, Q)), Block(np.zeros((1, 1)), np.array([2.0]), None)
     bounds = np.array([0, 1])
-    alone = solve_branch(leaf_sums(phi, block, bounds), (1,), RIDGE, np.eye(Q), factors=True)
-    assert left_out_errors(phi, block, bounds, alone, (1,), shrink=True)[0, 0] == pytest.approx(2.0, rel=1e-5)
     sure = solve_branch(leaf_sums(phi, block, bounds), (1,), 1e-12, np.eye(Q), factors=True)
     assert np.isfinite(left_out_errors(phi, block, bounds, sure, (1,), shrink=True)).all()
 

@@ -226,3 +226,18 @@ def test_rounding_that_leaves_a_negative_square_is_survived(rng):
     (solved,) = solve_branch(LeafSums(products, np.array([3.0])), (1,), RIDGE, np.eye(Q))
     assert np.isfinite(solved.weights).all()
     assert solved.rss[0] >= 0.0
+
+
+def test_single_precision_sums_of_a_constant_target(rng):
+    """The parent explains the target but for rounding: determinants and sketches stay what they are."""
+    phi = rng.normal(size=(60, Q))
+    phi[:, 0] = 1.0
+    block = Block(np.zeros((60, 1)), np.full(60, -0.3), None)
+    bounds = np.array([0, 15, 30, 45, 60])
+    single, double = (
+        solve_branch(leaf_sums(phi.astype(np.float32), block, bounds, dtype), (4, 2, 1), 1e-3, np.eye(Q))
+        for dtype in (np.float32, np.float64)
+    )
+    for one, other in zip(single, double, strict=True):
+        np.testing.assert_allclose(one.log_determinant, other.log_determinant, rtol=1e-4)
+        np.testing.assert_allclose(np.abs(one.sketch), np.abs(other.sketch), rtol=1e-2, atol=1e-3)

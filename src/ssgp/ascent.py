@@ -136,12 +136,17 @@ def climb(
         if after_step(model.with_vector(vector.copy()), last["bound"]):
             raise StopIteration
 
-    start = model.to_vector()
-    n_logs = len(model.features.log_lengthscale) + 1
-    boxes = [BOX] * (len(start) - n_logs - 1) + [LOG_BOX] * n_logs
-    bounds = [*((-box, box) for box in boxes), (LEAST_LOG_NOISE, MOST_LOG_NOISE)]
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": tol, "gtol": 1e-7, "maxcor": 20}
+    start, bounds = model.to_vector(), list(zip(*_limits(model), strict=True))
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "ftol": tol, "gtol": 1e-7, "maxcor": 20}
     minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
+
+
+def _limits(model: Model) -> tuple[Array, Array]:
+    """Lowest and highest values of the model's flat vector."""
+    n_logs = len(model.features.log_lengthscale) + 1
+    n_others = len(model.to_vector()) - n_logs - 1
+    box = np.repeat([BOX, LOG_BOX], [n_others, n_logs])
+    return np.append(-box, LEAST_LOG_NOISE), np.append(box, MOST_LOG_NOISE)
 
 
 class StochasticAscent:
@@ -187,7 +192,7 @@ class StochasticAscent:
     def step(self, shrink: float) -> float:
         """Take a step; return an estimate of the bound a row."""
         model, block, total = self.model, self.rows.block(next(self._order)), self.rows.total
-        scale = total / block.total
+        scale = float(self.rows.n_blocks)
         likelihood = self.likelihood(model, block)
         posterior = self._move_weights(likelihood.sums().scaled(scale))
         fit, gradient = likelihood.gradient(posterior)
@@ -196,8 +201,7 @@ class StochasticAscent:
         gradient[:-1] -= by_divergence
         if np.isfinite(gradient).all():
             vector = model.to_vector() + self._optimizer.step(gradient / total, shrink)
-            vector[-1] = np.clip(vector[-1], LEAST_LOG_NOISE, MOST_LOG_NOISE)
-            self.model = model.with_vector(vector)
+            self.model = model.with_vector(np.clip(vector, *_limits(model)))
         return (scale * fit - posterior.divergence() - divergence) / total
 
     def _move_weights(self, block: Sums) -> WeightPosterior:

@@ -92,7 +92,18 @@ class BlockLikelihood:
         solved = self.solved
         along = solved.inverse @ solved.psi
         constant = solved.y @ solved.inverse @ solved.y + solved.log_determinant + len(solved.y) * LOG_TWO_PI
-        return Sums(solved.psi.T @ along, along.T @ solved.y, float(constant))
+        return Sums(solved.psi.T @ along, along.T @ solved.y, float(constant) + self._repeats()[0])
+
+    def _repeats(self) -> tuple[float, float]:
+        """Minus twice what is left of the log density of rows that count for several, and its slope in log noise.
+
+        A row of weight w, N(y | f, noise)^w, is N(y | f, noise / w) times (2 pi noise)^-(w - 1)/2 w^-1/2.
+        """
+        if self.block.weight is None:
+            return 0.0, 0.0
+        weight = self.block.weight.astype(float)
+        more = float(np.sum(weight - 1.0))
+        return more * (self.model.log_noise + LOG_TWO_PI) + float(np.log(weight).sum()), more
 
     def gradient(self, posterior: WeightPosterior) -> tuple[float, Array]:
         """Expected log likelihood of the block and its gradient with respect to the model's flat vector."""
@@ -109,13 +120,14 @@ class BlockLikelihood:
         noise, diagonal = _noise(self.model, self.block), np.diagonal(by_C)
         floor = 1e-9 * kernel.variance
         residual = float((solved.y - psi @ posterior.mean) @ error) + float(np.sum(spread * psi))
-        value = -0.5 * (residual + solved.log_determinant + len(psi) * LOG_TWO_PI)
+        repeats, by_repeats = self._repeats()
+        value = -0.5 * (residual + solved.log_determinant + len(psi) * LOG_TWO_PI + repeats)
         gradient = np.concatenate(
             [
                 found.places.ravel(),
                 found.log_lengthscale + by_length,
                 [found.log_variance + by_signal + floor * diagonal.sum()],
-                [float(diagonal @ (noise - floor))],
+                [float(diagonal @ (noise - floor)) - 0.5 * by_repeats],
             ]
         )
         return value, gradient

@@ -103,7 +103,9 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> HistGradient
         return None
     booster = HistGradientBoostingRegressor(**BOOSTER, early_stopping=False, random_state=seed)  # pyright: ignore[reportArgumentType]
     with threadpool_limits(n_threads, user_api="openmp"):
-        return booster.fit(residuals.X, residuals.standardized, sample_weight=residuals.importance)
+        # Scaled to a mean of one: splits need a least weight.
+        importance = residuals.importance / residuals.importance.mean()
+        return booster.fit(residuals.X, residuals.standardized, sample_weight=importance)
 
 
 def fit_correction(boosters: Sequence[Booster], unseen: list[Residuals], n_threads: int) -> Correction | None:

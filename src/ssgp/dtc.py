@@ -58,7 +58,7 @@ class DTCRegressor(InducingRegressor):
     bound_ : float
         Lower bound of log p(y), in nats.
     bound_trace_ : array of shape (n_iter_,)
-        Estimates of it from the steps' batches.
+        The same after each step, or estimates from the steps' batches.
     n_iter_ : int
         Steps taken.
     n_features_in_, feature_names_in_

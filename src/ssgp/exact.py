@@ -92,7 +92,7 @@ class ExactGPRegressor(GaussianRegressor):
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for: its noise variance is divided by it.
+            Divides the noise variance of a row. Hyperparameters are learned from the rows as they are.
 
         Returns
         -------

@@ -102,7 +102,16 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         with one_blas_thread():
             for step in range(self.max_iter):
                 before_step(step)
-                bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
+                try:
+                    bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
+                except np.linalg.LinAlgError as error:
+                    warnings.warn(
+                        f"step {step + 1} failed ({error}); the model of the last completed step is returned. "
+                        "Try a smaller learning_rate",
+                        ConvergenceWarning,
+                        stacklevel=4,
+                    )
+                    break
                 if after_step(ascent.model, bound):
                     break
 

@@ -152,6 +152,11 @@ class SpectralTree:
         mean, leverage, shape, scale = (np.array(part, dtype=float) for part in (means, leverages, shapes, scales))
         return Components(mean, leverage, shape, scale, self._share(leaf))
 
+    def averaged(self, leaf: Labels, *by_level: Array) -> list[Array]:
+        """Values by level (levels, n) of rows in these leaves: their averages (1, n) where levels predict together."""
+        share = self._share(leaf)
+        return list(by_level) if share is None else [np.sum(share * part, axis=0, keepdims=True) for part in by_level]
+
     def _share(self, leaf: Labels) -> Array | None:
         """Probability of each level for each row, where rows are predicted by all nodes on their path."""
         parts = [np.exp(of.log_weight[leaf // of.group]) for of in self.levels if of.log_weight is not None]
@@ -244,7 +249,7 @@ def plant(
         return tree, None
     at = np.concatenate(looked)
     noise = np.array([level.noise_variance[leaf[at] // level.group] for level in levels], np.float32)
-    return tree, LeftOut(at, np.concatenate(errors, axis=1), noise)
+    return tree, LeftOut(at, *tree.averaged(leaf[at], np.concatenate(errors, axis=1), noise))
 
 
 def _stored(nodes: SolvedNodes) -> SolvedNodes:

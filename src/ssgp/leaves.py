@@ -61,14 +61,18 @@ def leaf_sums(phi: Array, block: Block, bounds: NDArray[np.integer], dtype: type
     bounds : int array of shape (p + 1,)
         Where the leaves begin and end.
     dtype : float64 or float32
-        What a leaf's rows are summed in; leaves are added up in float64 either way.
+        What products of a leaf's features are summed in. Products with the target, and the sums of several
+        leaves, are in float64 either way.
     """
-    joined = np.empty((len(phi), phi.shape[1] + 1), dtype)
-    joined[:, :-1], joined[:, -1] = phi, block.y
-    weighted = block.weighted(joined)
-    products = np.empty((len(bounds) - 1, joined.shape[1], joined.shape[1]))
+    size, y = phi.shape[1], block.y.astype(float)
+    phi, target = phi.astype(dtype, copy=False), block.weighted(y)
+    weighted = block.weighted(phi).astype(dtype, copy=False)
+    products = np.empty((len(bounds) - 1, size + 1, size + 1))
     for k, (start, stop) in enumerate(pairwise(bounds.tolist())):
-        products[k] = joined[start:stop].T @ weighted[start:stop]
+        rows = slice(start, stop)
+        products[k, :size, :size] = phi[rows].T @ weighted[rows]
+        products[k, size, :size] = products[k, :size, size] = phi[rows].astype(float).T @ target[rows]
+        products[k, size, size] = y[rows] @ target[rows]
     count = np.diff(bounds).astype(float)
     if block.weight is not None:
         count = np.add.reduceat(np.append(block.weight, 0.0), bounds[:-1]) * (count > 0)
@@ -199,15 +203,22 @@ def _cholesky(matrices: Array) -> Array:
 
 
 def _careful_cholesky(matrix: Array) -> Array:
-    diagonal = np.diagonal(matrix)
-    jitter = 1e-12 * np.diag(np.maximum(diagonal, 1e-12 * diagonal.max()))
+    """Of a bordered matrix whose corner rounding has left too small: the rest keeps the factor it has."""
+    size = len(matrix) - 1
+    inner, jitter = matrix[:size, :size], 1e-12 * np.diag(np.diagonal(matrix)[:size])
+    factor = np.zeros_like(matrix)
     while True:
         try:
-            return np.linalg.cholesky(matrix)
+            factor[:size, :size] = np.linalg.cholesky(inner)
+            break
         except np.linalg.LinAlgError:
-            matrix, jitter = matrix + jitter, 100.0 * jitter
+            inner, jitter = inner + jitter, 100.0 * jitter
             if not np.isfinite(jitter).all():
                 raise
+    border = np.linalg.solve(factor[:size, :size], matrix[size, :size])
+    factor[size, :size] = border
+    factor[size, size] = np.sqrt(max(matrix[size, size] - float(border @ border), 1e-12 * matrix[size, size]))
+    return factor
 
 
 def log_pruning_weights(evidence: list[Array]) -> list[Array]:

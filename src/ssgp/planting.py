@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.calibration import Calibration, Components
+from ssgp.correction import Correction
 from ssgp.forest import Forest, LeftOut, SpectralTree, TreeRecipe, grow_partition, plant
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
@@ -30,6 +31,8 @@ Array = NDArray[np.floating]
 NEGLIGIBLE = 1 / 40
 # So many rows, counted once a tree, are left out of it in turn to learn the correction: all rows of some branches.
 TESTED_ROWS = 1_200_000
+# Time kept for the correction, in passes over the trees.
+CORRECTING_SHARE = 0.3
 # Too few rows to calibrate on: the leaves are taken at their word.
 LEAST_ROWS = 20
 
@@ -79,11 +82,11 @@ class Planter:
         if n_rows < LEAST_ROWS:
             return self._finish(rows, self.recipe, self.sizes.n_trees)
         again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
-        trials = self._trials(rows, n_folds + again)
+        trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
         level, correction, whole = choose_level(trials), None, self.recipe.average_prunings
         n_threads = max(1, effective_n_jobs(self.n_jobs or 1))
         if self.correct and monotonic() < self.deadline:
-            correction = learn_correction(trials, level, self.seed, n_threads)
+            correction = self._correction(trials, level, n_threads)
         calibration = learn_calibration(trials, level, correction, n_threads)
         trees, seedlings = trials[-1].trees, trials[-1].seedlings
         if again:
@@ -92,7 +95,15 @@ class Planter:
         forest = Forest(trees, calibration, correction)
         return (forest if whole else forest.only(level)), seedlings
 
-    def _trials(self, rows: Rows, n_passes: int) -> list[Trial]:
+    def _correction(self, trials: list[Trial], level: int, n_threads: int) -> Correction | None:
+        try:
+            return learn_correction(trials, level, self.seed, n_threads)
+        except KeyboardInterrupt:
+            message = "interrupted while the correction was learned; the forest does without it"
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            return None
+
+    def _trials(self, rows: Rows, n_passes: float) -> list[Trial]:
         """Every fold's rows, held out in turn; each fold gets its share of the time left for `n_passes`."""
         trials: list[Trial] = []
         n_rows = len(rows.y)
@@ -109,7 +120,7 @@ class Planter:
         return trials
 
     def refill(self, rows: Rows, forest: Forest, seedlings: list[Seedling]) -> Forest:
-        """The same trees, filled with these rows; leaves, frequencies and calibration stay."""
+        """The same trees, filled with these rows; leaves, frequencies, correction and calibration stay."""
         recipe = self._with_leaves(forest.trees[0].partition.n_blocks)
         trees = self._in_threads([partial(self._fill, rows, seedling, recipe) for seedling in seedlings], inf)
         group = forest.trees[0].levels[0].group
@@ -122,7 +133,7 @@ class Planter:
 
     def plant_one(self, rows: Rows, depth: int) -> None:
         """Plant a tree and throw it away, to see how long it takes."""
-        self._plant(rows, self._with_leaves(2**depth), 1, inf)
+        self._plant(rows, self._with_leaves(2**depth), 1, inf, self.correct)
 
     def _finish(self, rows: Rows, recipe: TreeRecipe, n_trees: int) -> tuple[Forest, list[Seedling]]:
         trees, seedlings, _ = self._plant(rows, recipe, n_trees, self.deadline)

@@ -239,8 +239,8 @@ default="squared-exponential"
     ) -> Self:
         """Add rows: they enter the sums of their leaves exactly, as if they had been there all along.
 
-        The first call is `fit` with ``keep_rows=True``. Later ones keep units, trees and calibration, and fill
-        the leaves anew, which is one pass over all rows a tree: prefer a few large calls to many small ones.
+        The first call is `fit` with ``keep_rows=True``. Later ones keep units, trees, correction and calibration, and
+        fill the leaves anew, which is one pass over all rows a tree: prefer a few large calls to many small ones.
 
         Parameters
         ----------
