@@ -116,6 +116,17 @@ def test_the_bound_of_blocks_is_the_evidence_of_pic(bounds, weighted, rng):
     assert bound == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.parametrize("likelihood", [RowLikelihood, BlockLikelihood], ids=["rows", "blocks"])
+def test_a_row_of_weight_two_is_a_row_twice(likelihood, rng):
+    once = table(rng, False, (0, 10, N))
+    weighted = Rows(once.X, once.y, np.full(N, 2.0), once.bounds)
+    twice = Rows(np.repeat(once.X, 2, axis=0), np.repeat(once.y, 2), None, 2 * once.bounds)
+    model = Model(inducing(rng), -1.5)
+    one, other = (collapsed_bound(rows, model, likelihood, 1) for rows in (weighted, twice))
+    assert one[0] == pytest.approx(other[0], rel=1e-6)
+    np.testing.assert_allclose(one[1], other[1], rtol=1e-4, atol=1e-4)
+
+
 def test_moments_of_variational_features_by_monte_carlo(rng):
     features, X, n = variational(rng), rng.normal(size=(4, D)), 400_000
     scale = np.exp(features.log_lengthscale)
