@@ -1,5 +1,6 @@
 """The face of regressors whose predictions are normal."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ Array = NDArray[np.floating]
 PREDICT_ROWS = 1 << 14
 
 
-class GaussianRegressor(RegressorMixin, BaseEstimator):
+class GaussianRegressor(RegressorMixin, BaseEstimator, ABC):
     """A fitted regressor that says N(mean, variance) of every row.
 
     Subclasses give `_latent`: mean and variance of the latent function in the model's units.
@@ -33,9 +34,9 @@ class GaussianRegressor(RegressorMixin, BaseEstimator):
     noise_variance_: float
     _units: Standardizer
 
+    @abstractmethod
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
         """Mean and variance of the latent function at standardised rows, shapes (n,)."""
-        raise NotImplementedError
 
     def predict(self, X: ArrayLike, return_std: bool = False, *, latent: bool = False) -> Array | tuple[Array, Array]:
         """Predictive mean, and deviation.

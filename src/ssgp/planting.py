@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -19,7 +19,7 @@ from ssgp.forest import Forest, LeftOut, SpectralTree, TreeRecipe, grow_partitio
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
 from ssgp.sizes import ForestSizes
-from ssgp.threads import one_blas_thread
+from ssgp.threads import n_threads, one_blas_thread
 from ssgp.trial import Seedling, Trial, choose_level, learn_calibration, learn_correction
 from ssgp.waves import Waves
 
@@ -84,10 +84,10 @@ class Planter:
         again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
         trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
         level, correction, whole = choose_level(trials), None, self.recipe.average_prunings
-        n_threads = max(1, effective_n_jobs(self.n_jobs or 1))
+        width = n_threads(self.n_jobs)
         if self.correct and monotonic() < self.deadline:
-            correction = self._correction(trials, level, n_threads)
-        calibration = learn_calibration(trials, level, correction, n_threads)
+            correction = self._correction(trials, level, width)
+        calibration = learn_calibration(trials, level, correction, width)
         trees, seedlings = trials[-1].trees, trials[-1].seedlings
         if again:
             forest, seedlings = self._finish(rows, self._coarser(level), len(trees))
@@ -95,9 +95,9 @@ class Planter:
         forest = Forest(trees, calibration, correction)
         return (forest if whole else forest.only(level)), seedlings
 
-    def _correction(self, trials: list[Trial], level: int, n_threads: int) -> Correction | None:
+    def _correction(self, trials: list[Trial], level: int, width: int) -> Correction | None:
         try:
-            return learn_correction(trials, level, self.seed, n_threads)
+            return learn_correction(trials, level, self.seed, width)
         except KeyboardInterrupt:
             message = "interrupted while the correction was learned; the forest does without it"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
@@ -180,7 +180,7 @@ class Planter:
     def _in_threads(self, tasks: list[Callable[[], Any]], deadline: float) -> list[Any]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""
         results: list[Any] = [None] * len(tasks)
-        width = max(1, effective_n_jobs(self.n_jobs or 1))
+        width = n_threads(self.n_jobs)
 
         def run(i: int) -> None:
             results[i] = tasks[i]()

@@ -15,7 +15,7 @@ from sklearn.utils import gen_even_slices
 
 from ssgp.objectives import Block
 
-__all__ = ["Rows", "Standardizer"]
+__all__ = ["Rows", "Standardizer", "block_order", "even_bounds"]
 
 Array = NDArray[np.floating]
 CHUNK = 65536
@@ -129,8 +129,7 @@ class Rows:
 
     def sort_by(self, labels: NDArray[np.integer], n_blocks: int) -> "Rows":
         """Copy the rows sorted by block label."""
-        order = np.argsort(labels, kind="stable")
-        return self.reorder(order, np.searchsorted(labels[order], np.arange(n_blocks + 1)))
+        return self.reorder(*block_order(labels, n_blocks))
 
     def append(self, other: "Rows") -> "Rows":
         """Rows of both tables, as one block."""
@@ -140,6 +139,12 @@ class Rows:
             weight = np.concatenate(ones)
         X, y = np.concatenate([self.X, other.X]), np.concatenate([self.y, other.y])
         return Rows(X, y, weight, np.array([0, len(y)]))
+
+
+def block_order(labels: NDArray[np.integer], n_blocks: int) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Order that brings rows of a block together, and where the blocks then begin and end."""
+    order = np.argsort(labels, kind="stable")
+    return order, np.searchsorted(labels[order], np.arange(n_blocks + 1))
 
 
 def even_bounds(n_rows: int, block_size: int) -> NDArray[np.integer]:

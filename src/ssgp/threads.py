@@ -5,11 +5,17 @@ from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread"]
+__all__ = ["n_threads", "one_blas_thread"]
 
 _in_use = Lock()
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads that a setting of `n_jobs` stands for; None is one."""
+    return max(1, effective_n_jobs(n_jobs or 1))
 
 
 @cache

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ssgp.calibration import Calibration, Components, fit_calibration
 from ssgp.correction import Correction, Residuals, fit_booster, fit_correction
 from ssgp.forest import LeftOut, SpectralTree
+from ssgp.mixture import average
 from ssgp.partition import BisectingTree
 from ssgp.rows import Rows
 from ssgp.waves import Waves
@@ -60,7 +61,7 @@ class Trial:
     def residuals(self, level: int) -> Residuals:
         """Errors on the unseen rows, of all trees together."""
         known = self.said[level]
-        mean = Calibration()(known).mean()
+        mean = average(known.mean, known.share)
         return Residuals(self.unseen.X, self.unseen.y - mean, known.noise_deviation(), self.unseen.weight)
 
     def left_out_residuals(self, level: int) -> Residuals:
