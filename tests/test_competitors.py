@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+import ssgp.ascent
 from helpers import dual_gp, squared_exponential, wavy
 from ssgp import DTCRegressor, ExactGPRegressor, PICRegressor, SSGPRegressor, SVBSSGPRegressor, VSSGPRegressor
 from ssgp.ascent import Model, RowLikelihood, sum_over
@@ -18,7 +19,7 @@ from ssgp.rows import Rows
 
 QUICK = {
     "SSGP": SSGPRegressor(15, max_iter=60, n_restarts=2, random_state=0),
-    "SSGP, fixed frequencies": SSGPRegressor(60, learn_frequencies=False, max_iter=40, random_state=0),
+    "SSGP, fixed frequencies": SSGPRegressor(80, learn_frequencies=False, max_iter=40, random_state=0),
     "VSSGP": VSSGPRegressor(30, max_iter=80, random_state=0),
     "VSSGP, stochastic": VSSGPRegressor(30, batch_size=200, max_iter=600, random_state=0),
     "DTC+": DTCRegressor(40, batch_size=200, max_iter=300, random_state=0),
@@ -309,3 +310,21 @@ class TestSteps:
             model.fit(X, y, monitor=monitor)
         assert model.n_iter_ == 4
         assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("n_evaluations", [3, 40])
+def test_an_interrupt_while_starts_compete_leaves_the_best_so_far(n_evaluations, monkeypatch):
+    X, y, _ = wavy(150)
+    whole, calls = ssgp.ascent.collapsed_bound, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) > n_evaluations:
+            raise KeyboardInterrupt
+        return whole(*arguments)
+
+    monkeypatch.setattr(ssgp.ascent, "collapsed_bound", interrupted)
+    model = SSGPRegressor(10, n_restarts=4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="interrupted after 1 of at most"):
+        model.fit(X, y)
+    assert model.score(X, y) > (0.9 if n_evaluations == 40 else 0.0)

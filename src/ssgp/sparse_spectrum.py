@@ -1,7 +1,8 @@
 """SSGP: sparse spectrum regression with a point estimate of its frequencies (Lazaro-Gredilla et al. 2010)."""
 
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp.ascent import Model, RowLikelihood, climb
 from ssgp.feature_maps import SpectralMap
-from ssgp.feature_regressor import FeatureRegressor
+from ssgp.feature_regressor import AfterStep, FeatureRegressor
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
 
@@ -128,18 +129,36 @@ class SSGPRegressor(FeatureRegressor):
         return features.frequencies / self._units.x_scale
 
     def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
-        """The most promising of some draws of the frequencies, after a few steps each on some rows."""
+        """A draw of the frequencies."""
         log_length, log_signal = np.log(start.lengthscale), float(np.log(start.signal_variance))
-        log_noise, shape = float(np.log(start.noise_variance)), (self.n_frequencies, rows.X.shape[1])
-        n_some = min(len(rows.y), TRIAL_ROWS)
-        some = rows.reorder(np.arange(n_some), np.array([0, n_some]))
-        trials = []
-        for _ in range(self.n_restarts):
-            features = SpectralMap(rng.normal(size=shape), log_length, log_signal, self.learn_frequencies)
-            trials.append(_Trial(Model(features, log_noise)))
-            if self.n_restarts > 1:
-                climb(some, trials[-1].model, RowLikelihood, TRIAL_STEPS, 0.0, self.n_jobs, trials[-1])
-        return max(trials, key=lambda trial: trial.bound).model
+        drawn = rng.normal(size=(self.n_frequencies, rows.X.shape[1]))
+        features = SpectralMap(drawn, log_length, log_signal, self.learn_frequencies)
+        return Model(features, float(np.log(start.noise_variance)))
+
+    def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
+        """Learn from all rows, beginning with the most promising of some draws."""
+        trials: list[_Trial] = []
+        try:
+            while len(trials) < self.n_restarts > 1:
+                trials.append(_Trial(_with_frequencies(model, rng) if trials else model))
+                climb(_some(rows), trials[-1].model, RowLikelihood, TRIAL_STEPS, 0.0, self.n_jobs, trials[-1])
+        except KeyboardInterrupt:
+            if (best := _best(trials)).bound > -np.inf:
+                after_step(best.model, best.bound)
+            raise
+        super()._ascend(rows, _best(trials).model if trials else model, rng, after_step)
+
+
+def _some(rows: Rows) -> Rows:
+    """Rows of the short runs; they are in random order."""
+    n_some = min(len(rows.y), TRIAL_ROWS)
+    return rows.reorder(np.arange(n_some), np.array([0, n_some]))
+
+
+def _with_frequencies(model: Model, rng: np.random.Generator) -> Model:
+    """The model with another draw of the frequencies."""
+    features = cast(SpectralMap, model.features)
+    return replace(model, features=replace(features, whitened=rng.normal(size=features.whitened.shape)))
 
 
 class _Trial:
@@ -151,3 +170,7 @@ class _Trial:
     def __call__(self, model: Model, bound: float) -> bool:
         self.model, self.bound = model, bound
         return False
+
+
+def _best(trials: list[_Trial]) -> _Trial:
+    return max(trials, key=lambda trial: trial.bound)
