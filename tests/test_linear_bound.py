@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import central_difference
-from ssgp.ascent import Model, RowLikelihood, StochasticAscent, collapsed_bound, sum_over
+from ssgp.ascent import AT_ONCE, Model, RowLikelihood, StochasticAscent, collapsed_bound, sum_over
 from ssgp.block_likelihood import BlockLikelihood
 from ssgp.feature_maps import InducingMap, SpectralMap, VariationalMap
 from ssgp.linear_bound import Moments, Sums, WeightPosterior, feature_gradient
@@ -263,3 +263,15 @@ def test_threads_do_not_matter(rng):
 def test_a_block_needs_inducing_features(rng):
     with pytest.raises(TypeError, match="SpectralMap"):
         BlockLikelihood(Model(spectral(rng), 0.0), Block(np.zeros((2, D)), np.zeros(2)))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_sums_of_many_blocks_are_the_sums_of_their_rows(rng, n_jobs):
+    n_rows = 3 * AT_ONCE + 5
+    X, y = rng.normal(size=(n_rows, D)), rng.normal(size=n_rows)
+    model = Model(inducing(rng), -1.0)
+    one, many = Rows(X, y, None, np.array([0, n_rows])), Rows(X, y, None, np.arange(n_rows + 1))
+    whole, parts = sum_over(one, model, RowLikelihood, n_jobs), sum_over(many, model, RowLikelihood, n_jobs)
+    np.testing.assert_allclose(parts.gram, whole.gram)
+    np.testing.assert_allclose(parts.cross, whole.cross)
+    assert parts.constant == pytest.approx(whole.constant)

@@ -23,6 +23,8 @@ Array = NDArray[np.floating]
 
 # Rows whose features are held at once, in each thread.
 CHUNK = 8192
+# Blocks whose sums are held at once.
+AT_ONCE = 32
 # Noise variance of a standardised target stays within these.
 LEAST_LOG_NOISE, MOST_LOG_NOISE = -14.0, 3.0
 # Whitened parameters, and logarithms of lengthscales and signal variance, have no business beyond these.
@@ -92,24 +94,25 @@ class RowLikelihood:
 
 def sum_over(rows: Rows, model: Model, likelihood: type[Likelihood], n_jobs: int | None) -> Sums:
     """Statistics of all blocks of rows; the same for any number of threads."""
-    return reduce(Sums.merge, _in_threads(lambda block: likelihood(model, block).sums(), rows, n_jobs))
+    return _total(lambda block: likelihood(model, block).sums(), Sums.merge, rows, n_jobs)
 
 
 def collapsed_bound(rows: Rows, model: Model, likelihood: type[Likelihood], n_jobs: int | None) -> tuple[float, Array]:
     """The bound under the best q(w), and its gradient with respect to the model's flat vector: two passes."""
     posterior, bound = WeightPosterior.best(sum_over(rows, model, likelihood, n_jobs))
-    gradients = _in_threads(lambda block: likelihood(model, block).gradient(posterior)[1], rows, n_jobs)
+    gradient = _total(lambda block: likelihood(model, block).gradient(posterior)[1], np.add, rows, n_jobs)
     divergence, by_divergence = model.features.divergence()
-    return bound - divergence, reduce(np.add, gradients) - np.append(by_divergence, 0.0)
+    return bound - divergence, gradient - np.append(by_divergence, 0.0)
 
 
-def _in_threads(function: Callable[[Block], Any], rows: Rows, n_jobs: int | None) -> list[Any]:
-    """Results for all blocks, in their order."""
-    with one_blas_thread():
-        found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-            delayed(function)(rows.block(k)) for k in range(rows.n_blocks)
-        )
-    return list(found)
+def _total(function: Callable[[Block], Any], add: Callable[[Any, Any], Any], rows: Rows, n_jobs: int | None) -> Any:  # noqa: ANN401
+    """Sum over all blocks, in their order, some at a time: what they return may be large."""
+    so_far: list[Any] = []
+    with one_blas_thread(), Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem") as parallel:
+        for first in range(0, rows.n_blocks, AT_ONCE):
+            some = range(first, min(first + AT_ONCE, rows.n_blocks))
+            so_far = [reduce(add, [*so_far, *parallel(delayed(function)(rows.block(k)) for k in some)])]
+    return so_far[0]
 
 
 def climb(

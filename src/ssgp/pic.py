@@ -140,10 +140,12 @@ class PICRegressor(InducingRegressor):
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
         at = self.partition_.assign(X)
+        by_block = np.argsort(at, kind="stable")
+        first = np.searchsorted(at[by_block], np.arange(self.partition_.n_blocks + 1))
         mean, variance = np.empty(len(X)), np.empty(len(X)) if with_variance else None
 
         def predict(block: int) -> None:
-            rows = np.flatnonzero(at == block)
+            rows = by_block[first[block] : first[block + 1]]
             mean[rows], spread = self._in_block(X[rows].astype(float), block, with_variance)
             if variance is not None:
                 variance[rows] = spread
