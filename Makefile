@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Works where Debian's python3-venv is missing: the system's pip installs into the environment.
 PIP := $(PYTHON) -m pip --disable-pip-version-check --python $(BIN)/python install --quiet
 
-.PHONY: help demo test lint benchmarks compare report clean
+.PHONY: help demo test lint benchmarks compare report experiments page clean
 
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -35,6 +35,12 @@ compare: .venv/peers  ## the forest beside its peers (an hour); DATA=folder hold
 report: .venv/demo  ## redraw the comparison's table and figure from results/, without refitting
 	$(BIN)/python benchmarks/compare_report.py
 
+experiments: .venv/experiments  ## the paper's evaluation again (hours; QUICK=1 minutes); DATA=folder holds the tables
+	$(BIN)/python -m ssgp.experiments run $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
+
+page: .venv/experiments  ## redraw the evaluation's figures and page from results/, without refitting
+	$(BIN)/python -m ssgp.experiments draw $(if $(QUICK),--quick)
+
 clean:  ## remove what was made here
 	rm -rf .venv figures results
 
@@ -44,6 +50,10 @@ clean:  ## remove what was made here
 
 .venv/demo: .venv/python pyproject.toml
 	$(PIP) --editable '.[demo]'
+	touch $@
+
+.venv/experiments: .venv/python pyproject.toml
+	$(PIP) --editable '.[experiments]'
 	touch $@
 
 .venv/peers: .venv/python pyproject.toml

@@ -9,12 +9,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from common import columns
-from ssgp.datasets import load_flights
+from ssgp.datasets import load_aimpeak, load_airline, load_blog, load_flights
 
 __all__ = ["FOLDS", "SMALL", "TABLES", "Table"]
 
 Array = NDArray[np.float64]
-AIRLINE = ["Month", "DayofMonth", "DayOfWeek", "plane_age", "AirTime", "Distance", "ArrTime", "DepTime"]
 SMALL = ("concrete", "energy", "wine", "airfoil", "parkinsons", "elevators", "bike")
 FOLDS = 3
 
@@ -40,20 +39,21 @@ def flights(folder: Path | None, fold: int) -> Table:
 
 def airline(folder: Path | None, fold: int) -> Table:
     """The first two million rows; the last twentieth of them is the test."""
-    table = columns(folder, "airline.parquet", [*AIRLINE, "ArrDelay"], 2_000_000)
-    return _split(table[:, :8], table[:, 8], np.arange(len(table)) >= 1_900_000)
+    table = load_airline(folder)
+    return _split(table.X, table.y, np.arange(len(table.y)) >= 0.95 * len(table.y))
 
 
 def aimpeak(folder: Path | None, fold: int) -> Table:
     """The authors' split."""
-    table = columns(folder, "aimpeak.parquet", ["t", "m1", "m2", "m3", "m4", "m5", "speed_kmh", "split"])
-    return _split(table[:, :6], table[:, 6], table[:, 7] == 1)
+    table = load_aimpeak(folder)
+    assert table.test is not None
+    return _split(table.X, table.y, table.test)
 
 
 def blog(folder: Path | None, fold: int) -> Table:
     """A random twentieth is the test."""
-    table = columns(folder, "blog.parquet", [*(f"f{i}" for i in range(1, 61)), "y"])
-    return _split(table[:, :-1], table[:, -1], np.random.default_rng(fold).random(len(table)) < 0.05)
+    table = load_blog(folder)
+    return _split(table.X, table.y, np.random.default_rng(fold).random(len(table.y)) < 0.05)
 
 
 def _uci(name: str) -> Callable[[Path | None, int], Table]:

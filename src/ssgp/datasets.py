@@ -10,7 +10,18 @@ import numpy as np
 import pyarrow.csv as csv
 from numpy.typing import NDArray
 
-__all__ = ["FLIGHT_FEATURES", "Split", "load_flights"]
+from ssgp.paper_tables import FOLDER_VARIABLE, Table, load_aimpeak, load_airline, load_blog
+
+__all__ = [
+    "FLIGHT_FEATURES",
+    "FOLDER_VARIABLE",
+    "Split",
+    "Table",
+    "load_aimpeak",
+    "load_airline",
+    "load_blog",
+    "load_flights",
+]
 
 FLIGHT_FEATURES = (
     "plane_age",

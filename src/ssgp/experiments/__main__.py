@@ -1,0 +1,49 @@
+"""The command line of the experiments."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from ssgp.datasets import FOLDER_VARIABLE
+from ssgp.experiments.store import Store
+from ssgp.experiments.suites import SUITES
+
+RESULTS = Path("results/experiments")
+QUICK_RESULTS = Path("results/experiments-quick")
+PAGE = Path("figures/experiments")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run or draw."""
+    options = _parser().parse_args(arguments)
+    results = options.results or (QUICK_RESULTS if options.quick else RESULTS)
+    failed = 0
+    if options.command == "run":
+        from ssgp.experiments.runner import run
+
+        failed = run(options.suites, Store(results), options.data, options.quick, options.jobs)
+    from ssgp.experiments.page import write_page
+
+    written = write_page(Store(results).read(), options.out)
+    print(f"{len(written)} figures and {options.out / 'index.html'}")
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m ssgp.experiments", description="The paper's evaluation.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="fit what has no results yet, then draw")
+    draw = commands.add_parser("draw", help="draw figures and page from the results, without fitting")
+    for command in (run, draw):
+        command.add_argument("--quick", action="store_true", help="every figure on reduced sizes, within minutes")
+        command.add_argument("--results", type=Path, help=f"folder of results (default {RESULTS}, or {QUICK_RESULTS})")
+        command.add_argument("--out", type=Path, default=PAGE, help="folder of the page (default %(default)s)")
+    run.add_argument("--suites", nargs="+", choices=list(SUITES), default=list(SUITES), metavar="SUITE")
+    run.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cells at once, one core each")
+    run.add_argument("--data", type=Path, help=f"folder with the Parquet tables (or set {FOLDER_VARIABLE})")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""The estimators of a suite, and how many rows one of their steps looks at."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ssgp import (
+    DTCRegressor,
+    ExactGPRegressor,
+    PICRegressor,
+    SpectralForestRegressor,
+    SSGPRegressor,
+    SVBSSGPRegressor,
+    VSSGPRegressor,
+)
+from ssgp.experiments.suites import Cell, Suite
+
+__all__ = ["METHODS", "Method"]
+
+BATCH = 1000
+# The library's own upper limit: sVBSSGP stops by itself before it.
+MOST_STEPS = 3000
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a method is run.
+
+    Attributes
+    ----------
+    make : callable
+        Takes suite, cell, number of steps (0 for the method's own) and seed to an estimator.
+    rows_a_step : callable
+        Takes suite and number of training rows to the rows that a step looks at; None for methods without steps.
+    """
+
+    make: Callable[[Suite, Cell, int, int], Any]
+    rows_a_step: Callable[[Suite, int], float] | None = None
+
+
+def _sparse_spectrum(suite: Suite, cell: Cell, n_steps: int, seed: int, **more: Any) -> SVBSSGPRegressor:  # noqa: ANN401
+    """A traced run takes all its steps; one to convergence stops when the bound does."""
+    length = {"max_iter": n_steps, "tol": None} if n_steps else {"max_iter": MOST_STEPS}
+    return SVBSSGPRegressor(
+        suite.n_frequencies,
+        n_blocks=suite.n_blocks,
+        n_draws=cell.n_draws,
+        partition="tree",
+        batch_size=BATCH,
+        random_state=seed,
+        **length,
+        **more,
+    )
+
+
+METHODS: dict[str, Method] = {
+    "sVBSSGP": Method(_sparse_spectrum, lambda suite, n: min(BATCH, n)),
+    "sVBSSGP, local objective": Method(
+        lambda suite, cell, steps, seed: _sparse_spectrum(suite, cell, steps, seed, objective="local")
+    ),
+    "PIC+": Method(
+        lambda suite, cell, steps, seed: PICRegressor(
+            suite.n_inducing, n_blocks=suite.pic_blocks, max_iter=steps, random_state=seed
+        ),
+        lambda suite, n: n / suite.pic_blocks,
+    ),
+    "DTC+": Method(
+        lambda suite, cell, steps, seed: DTCRegressor(
+            suite.n_inducing, batch_size=BATCH, max_iter=steps, random_state=seed
+        ),
+        lambda suite, n: min(BATCH, n),
+    ),
+    "VSSGP": Method(
+        lambda suite, cell, steps, seed: VSSGPRegressor(
+            2 * suite.n_frequencies, batch_size=BATCH, max_iter=steps, random_state=seed
+        ),
+        lambda suite, n: min(BATCH, n),
+    ),
+    "SSGP": Method(
+        lambda suite, cell, steps, seed: SSGPRegressor(suite.n_frequencies, max_iter=steps, random_state=seed)
+    ),
+    "exact GP, some rows": Method(lambda suite, cell, steps, seed: ExactGPRegressor(random_state=seed)),
+    "spectral forest": Method(lambda suite, cell, steps, seed: _forest(steps, seed)),
+}
+
+
+def _forest(n_steps: int, seed: int) -> SpectralForestRegressor:
+    """The default forest, or a small one of few steps."""
+    size: dict[str, Any] = {"max_iter": n_steps, "n_trees": 4, "leaf_size": 100} if n_steps else {}
+    return SpectralForestRegressor(**size, n_jobs=1, random_state=seed)

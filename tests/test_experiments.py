@@ -1,0 +1,335 @@
+"""The paper's evaluation on small tables made here."""
+
+import re
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from helpers import wavy
+from ssgp import SVBSSGPRegressor
+from ssgp.datasets import FOLDER_VARIABLE, Table
+from ssgp.experiments import claims, fits, runner
+from ssgp.experiments.__main__ import main
+from ssgp.experiments.fits import run_cell, split
+from ssgp.experiments.methods import METHODS
+from ssgp.experiments.page import write_page
+from ssgp.experiments.store import Results, Store
+from ssgp.experiments.suites import GAMMAS, SUITES, Cell, cells, quick
+from ssgp.experiments.table import table_lines
+from ssgp.metrics import rmse
+from ssgp.paper_tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS
+
+
+def small_table(folder=None):
+    X, y, _ = wavy(800)
+    return Table(X, y, ("a", "b"), np.arange(800) % 20 == 0)
+
+
+SMALL = replace(quick(SUITES["aimpeak"]), load=small_table, n_rows=None, draws=(1, 3))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables with the columns of the real ones."""
+    path, rng = tmp_path_factory.mktemp("tables"), np.random.default_rng(0)
+
+    def write(name, inputs, target, **more):
+        X = rng.normal(size=(1600, len(inputs)))
+        y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=1600)
+        table = {input_: X[:, i] for i, input_ in enumerate(inputs)} | {target: y} | more
+        pq.write_table(pa.table(table), path / f"{name}.parquet")
+
+    write("aimpeak", AIMPEAK_INPUTS, "speed_kmh", split=(np.arange(1600) % 20 == 0) * 1, block=np.arange(1600) // 8)
+    write("airline", AIRLINE_INPUTS, "ArrDelay")
+    write("blog", BLOG_INPUTS, "y")
+    return path
+
+
+@pytest.fixture(scope="module")
+def quick_run(folder, tmp_path_factory):
+    """A quick run of everything, by its command."""
+    results, out = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("page")
+    arguments = ["--quick", "--results", str(results), "--out", str(out)]
+    assert main(["run", *arguments, "--jobs", "1", "--data", str(folder)]) == 0
+    return SimpleNamespace(results=results, out=out, arguments=arguments, folder=folder)
+
+
+class TestSplits:
+    def test_are_random_twentieths_that_a_seed_repeats(self):
+        table = small_table()
+        one, again, other = split(table, "1"), split(table, "1"), split(table, "2")
+        np.testing.assert_array_equal(one.y_test, again.y_test)
+        assert set(one.y_test) != set(other.y_test)
+        assert len(one.y) + len(one.y_test) == len(table.y)
+        assert not set(one.y) & set(one.y_test)
+        assert len(one.y_test) == pytest.approx(40, abs=20)
+
+    def test_the_authors_own(self):
+        found = split(small_table(), "authors")
+        np.testing.assert_array_equal(found.y_test, small_table().y[::20])
+
+    def test_a_table_without_one_says_so(self):
+        with pytest.raises(ValueError, match="no split of its own"):
+            split(replace(small_table(), test=None), "authors")
+
+    def test_some_rows_keep_to_their_side(self):
+        table = small_table()
+        whole, some = split(table, "3"), split(table, "3", 300)
+        assert len(some.y) + len(some.y_test) == 300
+        assert set(some.y_test) <= set(whole.y_test)
+
+
+class TestTraces:
+    def test_an_iteration_is_as_many_rows_for_every_method(self):
+        suite = replace(SMALL, rows_an_iteration=1600)
+        n_train = len(split(small_table(), "0").y)
+        for method in suite.traced:
+            rows = run_cell(suite, Cell("aimpeak", "0", method, "trace", 1), None)
+            a_step = METHODS[method].rows_a_step
+            assert a_step is not None
+            for row in rows:
+                seen = row["steps"] * a_step(suite, n_train)
+                assert seen == pytest.approx(1600 * row["iteration"], abs=0.51 * a_step(suite, n_train))
+            assert sorted({row["iteration"] for row in rows}) == list(suite.looked_at)
+
+    def test_the_last_look_is_at_the_model_that_fit_would_leave(self):
+        rows = run_cell(SMALL, Cell("aimpeak", "0", "sVBSSGP", "trace", 3), None)
+        data = split(small_table(), "0")
+        last = [row for row in rows if row["iteration"] == 4 and row["gamma"] == 0.1]
+        steps = last[0]["steps"]
+        model = SVBSSGPRegressor(8, n_blocks=20, partition="tree", n_draws=3, max_iter=steps, tol=None, random_state=0)
+        mean = model.fit(data.X, data.y).predict(data.X_test, gamma=0.1)
+        assert last[0]["rmse"] == pytest.approx(rmse(data.y_test, np.asarray(mean)), rel=1e-6)
+
+    def test_time_grows_and_excludes_the_looks(self, monkeypatch):
+        ticks = iter(range(10_000))
+        monkeypatch.setattr(fits, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+        rows = run_cell(SMALL, Cell("aimpeak", "0", "VSSGP", "trace", 1), None)
+        # The clock is read once at the start, twice around each look and once after it: looks cost one tick here.
+        assert [row["train_s"] for row in rows] == [2.0, 4.0, 6.0]
+
+    def test_convergence_is_seen_for_all_test_conditionals(self):
+        rows = run_cell(SMALL, Cell("aimpeak", "0", "sVBSSGP", "converged", 3), None)
+        assert [row["gamma"] for row in rows] == pytest.approx(np.linspace(-1, 1, 21))
+
+
+class TestRunner:
+    @pytest.fixture
+    def here(self, monkeypatch):
+        """Cells run in threads of this process, on a tiny suite of two methods."""
+        tiny = replace(SMALL, splits=("0",), traced=(), draws=(), converged={"SSGP": 3, "VSSGP": 3})
+        monkeypatch.setattr(runner, "SUITES", {"aimpeak": tiny})
+        monkeypatch.setattr(runner, "_pool", ThreadPoolExecutor)
+        return tiny
+
+    def test_goes_on_where_it_stopped(self, here, tmp_path, capsys):
+        store, (first, second) = Store(tmp_path), cells(here)
+        runner._run_one(here, first, store, None, False)
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 0
+        assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+        assert store.has(second)
+        assert "1 of 2 cells are there already" in capsys.readouterr().out
+        assert not list(tmp_path.glob("*.partial"))
+
+    def test_a_failure_is_recorded_and_the_rest_goes_on(self, here, tmp_path, monkeypatch, capsys):
+        def broken(suite, cell, folder):
+            if cell.method == "SSGP":
+                raise FloatingPointError("no luck")
+            return run_cell(suite, cell, folder)
+
+        store = Store(tmp_path)
+        with monkeypatch.context() as patch:
+            patch.setattr(runner, "run_cell", broken)
+            assert runner.run(["aimpeak"], store, None, n_jobs=1) == 1
+        results = store.read()
+        assert [row["error"] for row in results.failures()] == ["FloatingPointError: no luck"]
+        assert len(results.where(method="VSSGP").rows) == 1
+        assert "FAILED: FloatingPointError: no luck" in capsys.readouterr().err
+        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 0
+        assert not store.read().failures()
+
+    def test_after_an_interrupt_nothing_new_begins(self, here, tmp_path, monkeypatch):
+        store, begun = Store(tmp_path), []
+
+        def interrupted(suite, cell, folder):
+            begun.append(cell)
+            signal.raise_signal(signal.SIGINT)
+            return run_cell(suite, cell, folder)
+
+        monkeypatch.setattr(runner, "run_cell", interrupted)
+        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 0
+        assert begun == cells(here)[:1]
+        assert store.has(begun[0])
+
+    def test_results_say_how_they_came_about(self, here, tmp_path):
+        store = Store(tmp_path)
+        runner.run(["aimpeak"], store, None, n_jobs=1)
+        row = store.read().rows[0]
+        assert "ssgp" in row["versions"]
+        assert "cores" in row["machine"]
+        assert row["wall_s"] >= row["train_s"] > 0
+        assert (row["n_train"] + row["n_test"], row["split"]) == (800, "0")
+
+
+def made_up(**columns: Any) -> list[dict]:
+    plain = {"suite": "aimpeak", "split": "0", "method": "sVBSSGP", "kind": "trace", "n_draws": 20, "gamma": 0.0}
+    rest = {"iteration": 1, "steps": 1, "train_s": 1.0, "rmse": 1.0, "mnlp": 1.0, "coverage": 0.95, "error": None}
+    about = {"quick": False, "wall_s": 1.0, "finished": "2026", "machine": "m", "versions": "v"}
+    return [{**plain, **rest, **about, **columns}]
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize(("last", "outcome"), [(2.0, "reproduced"), (5.0, "in part"), (9.9, "not reproduced")])
+    def test_descent(self, last, outcome):
+        rows = [
+            row
+            for gamma in (0.0, 0.1, 0.2, 0.3)
+            for iteration, error in ((1, 10.0), (30, last))
+            for row in made_up(gamma=gamma, iteration=iteration, rmse=error)
+        ]
+        assert claims.falls_quickly(Results(rows)).outcome == outcome
+
+    @pytest.mark.parametrize(("slope", "outcome"), [(1.0, "reproduced"), (-1.0, "not reproduced")])
+    def test_gamma(self, slope, outcome):
+        rows = [row for g in GAMMAS for row in made_up(kind="converged", gamma=g, rmse=10 + slope * abs(g))]
+        assert claims.local_is_best(Results(rows)).outcome == outcome
+
+    @pytest.mark.parametrize(("mine", "outcome"), [(1.0, "reproduced"), (2.5, "in part"), (9.0, "not reproduced")])
+    def test_methods(self, mine, outcome):
+        rows = made_up(rmse=mine)
+        for method, error in (("PIC+", 2.0), ("DTC+", 3.0), ("VSSGP", 4.0)):
+            rows += made_up(method=method, gamma=None, n_draws=1, rmse=error)
+        assert claims.beats_the_others("aimpeak")(Results(rows)).outcome == outcome
+
+    @pytest.mark.parametrize(
+        ("power", "theirs", "outcome"), [(1, 1.0, "reproduced"), (1, 1e3, "in part"), (4, 1.0, "not reproduced")]
+    )
+    def test_time(self, power, theirs, outcome):
+        rows = [row for t in (1, 5, 15, 45) for row in made_up(suite="airline", iteration=t, train_s=float(t) ** power)]
+        for method in ("PIC+", "DTC+"):
+            rows += made_up(suite="airline", method=method, gamma=None, n_draws=1, train_s=theirs)
+        assert claims.time_is_linear(Results(rows)).outcome == outcome
+
+    @pytest.mark.parametrize(
+        ("early", "late", "outcome"), [(2.0, 2.0, "reproduced"), (2.0, 1.0, "in part"), (1.0, 1.0, "not reproduced")]
+    )
+    def test_draws(self, early, late, outcome):
+        rows = [row for t in (1, 30) for row in made_up(iteration=t)]
+        rows += made_up(n_draws=1, rmse=early) + made_up(n_draws=1, iteration=30, rmse=late)
+        assert claims.draws_help("aimpeak")(Results(rows)).outcome == outcome
+
+    @pytest.mark.parametrize(("density", "outcome"), [(3.0, "reproduced"), (0.5, "not reproduced")])
+    def test_densities(self, density, outcome):
+        rows = made_up(rmse=1.0, mnlp=1.0) + made_up(method="PIC+", gamma=None, n_draws=1, rmse=2.0, mnlp=density)
+        assert claims.densities_agree(Results(rows)).outcome == outcome
+
+    def test_without_results_nothing_is_claimed(self):
+        assert {claim.check(Results([])).outcome for claim in claims.CLAIMS} == {"not run"}
+
+
+def test_table_1_keeps_the_authors_split_apart():
+    rows = [
+        row for s, e in (("0", 2.0), ("1", 4.0)) for row in made_up(kind="converged", split=s, rmse=e, iteration=-1)
+    ]
+    rows += made_up(kind="converged", split="authors", rmse=9.0, iteration=-1)
+    rows += made_up(method="PIC+", gamma=None, rmse=7.0, iteration=1) + made_up(
+        method="PIC+", gamma=None, rmse=5.0, iteration=30
+    )
+    ours, theirs = table_lines(Results(rows))
+    assert (ours.rmse, ours.n_splits, ours.authors, ours.paper) == ((3.0, 1.0), 2, 9.0, 4.73)
+    assert (theirs.method, theirs.rmse[0]) == ("PIC+", 5.0)
+
+
+class Page(HTMLParser):
+    """What a page holds."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.tags, self.addresses = Counter(), Counter(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        for name, value in attrs:
+            if name == "id":
+                self.ids[value] += 1
+            if name in ("href", "src", "xlink:href"):
+                self.addresses.append(value)
+
+
+class TestPage:
+    def test_a_quick_run_has_every_figure_and_every_verdict(self, quick_run):
+        text = (quick_run.out / "index.html").read_text()
+        page = Page(text)
+        assert page.tags["svg"] == page.tags["figure"] == 11
+        assert {path.stem for path in quick_run.out.glob("*.png")} == {
+            path.stem for path in quick_run.out.glob("*.svg")
+        }
+        assert len(re.findall('<span class="verdict', text)) == 2 * len(claims.CLAIMS)
+        assert "not run" not in text
+        assert "No number here is to be believed" in text
+        assert "What failed" not in text
+
+    def test_is_one_file_that_asks_for_nothing(self, quick_run):
+        page = Page((quick_run.out / "index.html").read_text())
+        assert max(page.ids.values()) == 1
+        assert all(address.startswith("#") or address == "data:," for address in page.addresses)
+        assert {address[1:] for address in page.addresses if address.startswith("#")} <= set(page.ids)
+
+    def test_is_drawn_again_without_fitting(self, quick_run, monkeypatch):
+        before = (quick_run.out / "index.html").read_bytes()
+        (quick_run.out / "index.html").unlink()
+        monkeypatch.setattr(runner, "run", None)
+        assert main(["draw", *quick_run.arguments]) == 0
+        assert (quick_run.out / "index.html").read_bytes() == before
+
+    def test_a_second_run_fits_nothing(self, quick_run, capsys):
+        assert main(["run", *quick_run.arguments, "--jobs", "1", "--data", "/nowhere"]) == 0
+        assert "cells are there already" in capsys.readouterr().out
+
+    def test_no_results_make_a_page_that_says_so(self, tmp_path):
+        assert write_page(Results([]), tmp_path) == []
+        assert "Nothing has been run yet" in (tmp_path / "index.html").read_text()
+
+    def test_failures_are_named_on_the_page(self, tmp_path):
+        write_page(Results(made_up(error="MemoryError: <too much>")), tmp_path)
+        assert "MemoryError: &lt;too much&gt;" in (tmp_path / "index.html").read_text()
+
+    def test_opens_in_a_browser(self, quick_run, tmp_path):
+        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if browser is None:
+            pytest.skip("no chromium on this machine: apt-get install chromium")
+        quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+        shown = subprocess.run(
+            [
+                *(browser, "--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--user-data-dir={tmp_path}"),
+                *("--enable-logging=stderr", "--dump-dom", (quick_run.out / "index.html").as_uri()),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert shown.returncode == 0
+        assert Page(shown.stdout).tags["svg"] == 11
+        assert "CONSOLE" not in shown.stderr
+
+
+def test_without_data_the_message_says_what_to_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    suite = replace(quick(SUITES["aimpeak"]), splits=("0",), traced=(), converged={"SSGP": 3})
+    monkeypatch.setattr(runner, "SUITES", {"aimpeak": suite})
+    monkeypatch.setattr(runner, "_pool", ThreadPoolExecutor)
+    assert runner.run(["aimpeak"], Store(tmp_path), None, n_jobs=1) == 1
+    assert "authors' repository" in capsys.readouterr().err
