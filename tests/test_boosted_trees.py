@@ -76,5 +76,5 @@ def test_nodes_that_lead_nowhere_are_refused(grown, damage):
 
 
 def test_another_number_of_columns_is_refused(grown):
-    with pytest.raises(ValueError, match="3 columns.*grown on 4"):
+    with pytest.raises(ValueError, match=r"3 columns.*grown on 4"):
         grown[1].predict(np.zeros((2, 3)))

@@ -70,7 +70,9 @@ def test_exported_names():
         "SpectralForestRegressor",
         "VSSGPRegressor",
         "bases",
+        "load",
         "metrics",
+        "save",
     ]
 
 

@@ -1,5 +1,8 @@
 """Gaussian process regression for tables too large for a Gaussian process."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ssgp import bases, metrics
 from ssgp.dtc import DTCRegressor
 from ssgp.exact import ExactGPRegressor
@@ -8,6 +11,9 @@ from ssgp.sparse_spectrum import SSGPRegressor
 from ssgp.spectral_forest import SpectralForestRegressor
 from ssgp.svbssgp import SVBSSGPRegressor
 from ssgp.vssgp import VSSGPRegressor
+
+if TYPE_CHECKING:
+    from ssgp.saved_models import load, save
 
 __all__ = [
     "DTCRegressor",
@@ -18,6 +24,21 @@ __all__ = [
     "SpectralForestRegressor",
     "VSSGPRegressor",
     "bases",
+    "load",
     "metrics",
+    "save",
 ]
 __version__ = "0.1.0"
+
+# What reads and writes files is imported when it is first used.
+_LATER = {"load": "ssgp.saved_models", "save": "ssgp.saved_models"}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name not in _LATER:
+        raise AttributeError(f"module 'ssgp' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +96,7 @@ class BoostedTrees:
     def _compiled(self) -> list[TreePredictor]:
         """The same nodes in the layout that scikit-learn's compiled descent reads."""
         leaf = self.feature == LEAF
-        nodes = np.zeros(len(leaf), PREDICTOR_RECORD_DTYPE)
+        nodes: NDArray[Any] = np.zeros(len(leaf), cast(Any, PREDICTOR_RECORD_DTYPE))
         nodes["is_leaf"] = leaf
         nodes["feature_idx"] = np.where(leaf, 0, self.feature)
         nodes["value"] = np.where(leaf, self.number, 0.0)
