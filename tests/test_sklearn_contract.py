@@ -68,6 +68,7 @@ def test_exported_names():
         "SSGPRegressor",
         "SVBSSGPRegressor",
         "SpectralForestRegressor",
+        "TableEncoder",
         "VSSGPRegressor",
         "bases",
         "load",

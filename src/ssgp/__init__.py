@@ -14,6 +14,7 @@ from ssgp.vssgp import VSSGPRegressor
 
 if TYPE_CHECKING:
     from ssgp.saved_models import load, save
+    from ssgp.table_encoder import TableEncoder
 
 __all__ = [
     "DTCRegressor",
@@ -22,6 +23,7 @@ __all__ = [
     "SSGPRegressor",
     "SVBSSGPRegressor",
     "SpectralForestRegressor",
+    "TableEncoder",
     "VSSGPRegressor",
     "bases",
     "load",
@@ -30,8 +32,8 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-# What reads and writes files is imported when it is first used.
-_LATER = {"load": "ssgp.saved_models", "save": "ssgp.saved_models"}
+# What reads tables and files is imported when it is first used.
+_LATER = {"TableEncoder": "ssgp.table_encoder", "load": "ssgp.saved_models", "save": "ssgp.saved_models"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

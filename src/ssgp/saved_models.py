@@ -128,16 +128,19 @@ def _check_target(path: str | os.PathLike[str]) -> None:
 
 def _summary(model: Any) -> dict[str, Any]:  # noqa: ANN401
     """What a reader wants to know of a file before loading it."""
-    first, last = (model[0], model[-1]) if isinstance(model, Pipeline) else (model, model)
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    first, last = steps[0], steps[-1]
     names, trace = getattr(first, "feature_names_in_", None), getattr(last, "bound_trace_", None)
     training = {name: getattr(last, name) for name in TRAINING if hasattr(last, name)}
     if "bound_" not in training and trace is not None and len(trace):
         training["last_bound_estimate"] = trace[-1]
+    described = {"columns": first.describe().splitlines()} if hasattr(first, "describe") else {}
     return {
-        "classes": [type(step).__name__ for step in (model if isinstance(model, Pipeline) else [model])],
+        "classes": [type(step).__name__ for step in steps],
         "settings": {name: _plain(value) for name, value in last.get_params(deep=False).items()},
         "n_features_in": first.n_features_in_,
         "feature_names_in": None if names is None else [str(name) for name in names],
+        **described,
         "training": {name: _plain(value) for name, value in training.items()},
         "sklearn_version": sklearn.__version__,
         "numpy_version": np.__version__,
@@ -154,7 +157,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 def _checksum(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
     found = zlib.crc32(json.dumps(header).encode())
     for name in sorted(arrays):
-        found = zlib.crc32(memoryview(arrays[name].reshape(-1).view(np.uint8)), zlib.crc32(name.encode(), found))
+        found = zlib.crc32(arrays[name].reshape(-1).view(np.uint8).data, zlib.crc32(name.encode(), found))
     return f"{found:08x}"
 
 

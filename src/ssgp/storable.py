@@ -13,6 +13,7 @@ from ssgp.ascent import Model
 from ssgp.bases import Laplace, Logistic, Normal, StudentT
 from ssgp.boosted_trees import BoostedTrees
 from ssgp.calibration import Calibration
+from ssgp.column_encodings import Dropped, Number, OneHot, TargetMeans, Time
 from ssgp.conditional import Conditional
 from ssgp.correction import Correction
 from ssgp.dtc import DTCRegressor
@@ -36,6 +37,7 @@ from ssgp.sparse_spectrum import SSGPRegressor
 from ssgp.spectral_forest import SpectralForestRegressor
 from ssgp.statistics import LocalModels
 from ssgp.svbssgp import SVBSSGPRegressor
+from ssgp.table_encoder import TableEncoder
 from ssgp.trial import Seedling
 from ssgp.vssgp import VSSGPRegressor
 from ssgp.waves import Waves
@@ -49,6 +51,7 @@ ESTIMATORS = (
     SSGPRegressor,
     SVBSSGPRegressor,
     SpectralForestRegressor,
+    TableEncoder,
     VSSGPRegressor,
 )
 RECORDS = (
@@ -59,6 +62,7 @@ RECORDS = (
     Conditional,
     Context,
     Correction,
+    Dropped,
     Forest,
     Laplace,
     Layout,
@@ -70,6 +74,8 @@ RECORDS = (
     NearestRow,
     NoisePrior,
     Normal,
+    Number,
+    OneHot,
     Packed,
     Rows,
     Seedling,
@@ -78,6 +84,8 @@ RECORDS = (
     SquaredExponential,
     Standardizer,
     StudentT,
+    TargetMeans,
+    Time,
     VariationalMap,
     Waves,
     WeightPosterior,
