@@ -169,6 +169,21 @@ class TestTimes:
         text = ["2020-01-01", "2020-01-03T06:00:00", None]
         times = [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 3, 6), None]
         np.testing.assert_array_equal(encoded(text, kinds={"c": "time"})[0], encoded(times)[0])
+        zoned = ["2020-01-01T01:00:00+01:00", "2020-01-03T06:00:00Z", None]
+        np.testing.assert_array_equal(encoded(zoned, kinds={"c": "time"})[0], encoded(times)[0])
+
+    @pytest.mark.parametrize(
+        ("column", "kinds"),
+        [
+            (pa.array([2**62, 0, 1], pa.timestamp("s")), None),
+            (pa.array([0, 10**9], pa.timestamp("s", "Mars/Olympus")), None),
+            (pa.array(["2020-01-01", "yesterday"]), {"c": "time"}),
+        ],
+        ids=["far away", "no such zone", "text"],
+    )
+    def test_what_cannot_be_read_is_named(self, column, kinds):
+        with pytest.raises(ValueError, match=r"column 'c' has (times|text) that"):
+            encoded(column, kinds=kinds)
 
 
 class TestCategories:
@@ -284,6 +299,17 @@ def test_parts_give_the_same_as_the_whole():
     assert encoder.transform(table[:0]).shape == (0, parts[0].shape[1])
 
 
+def test_a_part_without_values_has_any_type():
+    table, y = mixed()
+    encoder = TableEncoder().fit(table, y)
+    empty = pa.nulls(2)
+    expected = encoder.transform(pa.table({name: empty for name in table.columns}))
+    assert np.isfinite(expected).all()
+    for kind in (pa.float64(), pa.string(), pa.timestamp("s"), pa.dictionary(pa.int8(), pa.float64())):
+        other = pa.table({name: empty.cast(kind) for name in table.columns})
+        np.testing.assert_array_equal(encoder.transform(other), expected)
+
+
 def test_order_and_extra_columns_do_not_matter():
     table, y = mixed()
     encoder = TableEncoder().fit(table, y)
@@ -318,6 +344,7 @@ def test_other_columns_than_in_fit_are_named(change, said):
         ({"kinds": {"c": "text"}}, {"c": [1, 2]}, r"kinds\['c'\] must be one of .*'category'.*got 'text'"),
         ({"kinds": {"c": "time"}}, {"c": [1, 2]}, "column 'c' holds numbers.*cannot be encoded as a time"),
         ({}, {"c": [[1], [2]]}, r"column 'c' has the type list.*kinds=\{'c': 'drop'\}"),
+        ({}, {"c": pa.array([b"x", b"y"]).dictionary_encode()}, r"column 'c' has the type dictionary.*'drop'"),
         ({"max_one_hot": -1}, {"c": [1, 2]}, "max_one_hot"),
         ({}, {"c": pa.array([], pa.int64())}, "no rows"),
     ],
@@ -332,7 +359,7 @@ def test_mixed_types_and_names_that_are_there_twice_are_named():
         TableEncoder().fit(pd.DataFrame({"c": [1, "a", 2.5]}))
     with pytest.raises(ValueError, match="several columns called 'c'"):
         TableEncoder().fit(pd.DataFrame(np.eye(2), columns=pd.Index(["c", "c"])))
-    for column in (pl.Series([1, 2]), pa.array([1, 2])):
+    for column in (pl.Series([1, 2]), pa.array([1, 2]), pl.LazyFrame({"c": [1]}), {"c": [1]}, None):
         with pytest.raises(ValueError, match="X must be a table or an array of rows and columns"):
             TableEncoder().fit(column)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

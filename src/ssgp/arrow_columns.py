@@ -1,5 +1,6 @@
 """Any table as an Arrow table, and its columns as the arrays that encodings are made from."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,9 @@ def _from_pandas(X: Any) -> pa.Table:  # noqa: ANN401
     return pa.Table.from_arrays(arrays, names=[str(name) for name in X.columns])
 
 
-def _from_array(X: Any) -> pa.Table:  # noqa: ANN401
+def _from_array(X: Any) -> Any:  # noqa: ANN401
+    if not (isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")):
+        return X
     array = check_array(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
     return pa.table({f"x{i}": column for i, column in enumerate(np.asarray(array).T)})
 
@@ -133,12 +136,29 @@ def instants(column: Column, name: str, zone: str | None) -> tuple[NDArray[np.in
     """Microseconds on the clock of the time zone, and since 1970 in UTC; the least int64 where missing."""
     column = _decoded(column)
     if family(column.type) == "text":
-        column = _parsed(_filled(column), pa.timestamp("us"), name, "a date or time as ISO 8601 writes it")
-    if pa.types.is_time(column.type):
-        clock = column.cast(pa.time64("us"), safe=False)
-        return _microseconds(clock), _microseconds(clock)
-    absolute = column.cast(pa.timestamp("us", zone), safe=False)
-    return _microseconds(absolute if zone is None else compute.local_timestamp(absolute)), _microseconds(absolute)
+        column = _parsed_times(_filled(column), name)
+    try:
+        if pa.types.is_time(column.type):
+            clock = absolute = _truncated(column, pa.time64("us"))
+        else:
+            absolute = _truncated(column, pa.timestamp("us", zone))
+            clock = absolute if zone is None else compute.local_timestamp(absolute)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"column {name!r} has times that cannot be read: {error}") from error
+    return _microseconds(clock), _microseconds(absolute)
+
+
+def _truncated(column: Column, to: pa.DataType) -> Column:
+    """Times of another unit, without nanoseconds; beyond the years that microseconds reach, an error."""
+    return column.cast(options=compute.CastOptions(to, allow_time_truncate=True))
+
+
+def _parsed_times(column: Column, name: str) -> Column:
+    """Text as times, with or without a time zone."""
+    try:
+        return column.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return _parsed(column, pa.timestamp("us", "UTC"), name, "a date or time as ISO 8601 writes it")
 
 
 def _microseconds(column: Column) -> NDArray[np.int64]:

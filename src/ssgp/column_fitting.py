@@ -52,13 +52,13 @@ def kind_of(column: Column, name: str, wanted: str | None) -> str:
 def _natural_kind(column: Column, name: str, holds: str) -> str:
     if holds == "nothing":
         return "drop"
-    if holds == "text" or pa.types.is_dictionary(column.type):
-        return "category"
     if holds == "other":
         raise ValueError(
             f"column {name!r} has the type {column.type}, which is no number, time or category; "
             f"leave it out: kinds={{{name!r}: 'drop'}}"
         )
+    if holds == "text" or pa.types.is_dictionary(column.type):
+        return "category"
     return "number" if holds in FAMILIES["number"] else "time"
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp.arrow_columns import family, is_array, to_table
+from ssgp.arrow_columns import Column, family, is_array, to_table
 from ssgp.column_encodings import ColumnEncoding, Dropped
 from ssgp.column_fitting import KINDS, ColumnFitting
 from ssgp.saving import SaveMixin
@@ -165,9 +165,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
                 "features as input"
             )
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
-        for column in used:
-            self._check_column(table, column.name)
-        return np.column_stack([column.encode(table.column(column.name)) for column in used])
+        return np.column_stack([column.encode(self._column(table, column.name)) for column in used])
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of the features, each beginning with that of its column.
@@ -198,14 +196,20 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         if not is_array(X):
             self.feature_names_in_ = np.array(table.column_names, dtype=object)
 
-    def _check_column(self, table: pa.Table, name: str) -> None:
-        """Refuse a table without a column, or with one that holds something else than in fit."""
+    def _column(self, table: pa.Table, name: str) -> Column:
+        """A column of a table, if it is there and holds what it held in fit."""
         if name not in table.column_names:
             hint, found = _like(name, table.column_names), ", ".join(map(repr, table.column_names)) or "none"
             raise ValueError(f"column {name!r} is missing: it was there in fit{hint}. Columns of X: {found}")
-        kind, expected = table.schema.field(name).type, self._families[name]
-        if family(kind) not in (expected, "nothing"):
-            raise ValueError(f"column {name!r} held {expected} in fit and holds {family(kind)} ({kind}) now")
+        column, expected = table.column(name), self._families[name]
+        # In some tables the type of a column without values is anyone's guess.
+        if column.null_count == len(column):
+            return pa.chunked_array([pa.nulls(len(column))])
+        if family(column.type) != expected:
+            raise ValueError(
+                f"column {name!r} held {expected} in fit and holds {family(column.type)} ({column.type}) now"
+            )
+        return column
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
