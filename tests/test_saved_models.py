@@ -180,6 +180,7 @@ def test_a_random_state_goes_on_where_it_was(path):
     model = fresh("ssgp", random_state=np.random.RandomState(5)).fit(X, Y)
     model.save(path)
     loaded = ssgp.load(path)
+    assert read_summary(path)["settings"]["random_state"] == "RandomState(MT19937)"
     np.testing.assert_array_equal(loaded.random_state.normal(size=3), model.random_state.normal(size=3))
 
 

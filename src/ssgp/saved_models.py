@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp import __version__
 from ssgp.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.storable import ESTIMATORS, KINDS
-from ssgp.whole_file import whole_file
+from ssgp.whole_file import FilePath, whole_file
 
 __all__ = ["SavedModelError", "load", "read_summary", "save"]
 
@@ -34,7 +34,7 @@ class SavedModelError(ValueError):
     """A file that is not a saved model, or not a whole one, or one that this version cannot read."""
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:  # noqa: ANN401  checked here
+def save(model: Any, path: FilePath) -> None:  # noqa: ANN401  checked here
     """Write a fitted model to one file.
 
     The file holds settings, fitted attributes and, where the model keeps them, its training rows: a loaded model
@@ -62,7 +62,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:  # noqa: ANN401  che
         save_file(flat.arrays, part, metadata={ENTRY: json.dumps(header, allow_nan=False)})
 
 
-def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401  the class is in the file
+def load(path: FilePath) -> Any:  # noqa: ANN401  the class is in the file
     """Read a model that `save` wrote. Nothing in the file is run as code.
 
     Parameters
@@ -77,12 +77,13 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401  the class is in 
 
     Examples
     --------
-    >>> import numpy as np, ssgp, tempfile
+    >>> import os, tempfile
+    >>> import numpy as np, ssgp
     >>> X = np.linspace(0, 6, 200)[:, None]
     >>> model = ssgp.SSGPRegressor(n_frequencies=10, random_state=0).fit(X, np.sin(X[:, 0]))
-    >>> with tempfile.NamedTemporaryFile(suffix=".safetensors") as file:
-    ...     model.save(file.name)
-    ...     again = ssgp.load(file.name)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "model.safetensors"))
+    ...     again = ssgp.load(os.path.join(folder, "model.safetensors"))
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
@@ -91,14 +92,14 @@ def load(path: str | os.PathLike[str]) -> Any:  # noqa: ANN401  the class is in 
         raise SavedModelError(_damaged(path, "its contents do not match their checksum"))
     try:
         return rebuild(Flat(header["root"], header["objects"], arrays), KINDS)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise SavedModelError(
             f"{_quoted(path)} was written by ssgp {header['ssgp_version']} and does not fit this version, "
             f"{__version__} ({type(error).__name__}: {error}); load it with the version that wrote it"
         ) from error
 
 
-def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_summary(path: FilePath) -> dict[str, Any]:
     """What a saved model is, without loading it: its classes, settings, inputs and how training went."""
     header, _ = _read(path, with_arrays=False)
     try:
@@ -119,7 +120,7 @@ def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
         check_is_fitted(step)
 
 
-def _check_target(path: str | os.PathLike[str]) -> None:
+def _check_target(path: FilePath) -> None:
     if Path(path).is_dir():
         raise IsADirectoryError(f"cannot save the model to {_quoted(path)}: it is a folder, give the name of a file")
     if not Path(path).absolute().parent.is_dir():
@@ -148,10 +149,10 @@ def _summary(model: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
-    """A number or string as it is, anything else as it is printed."""
+    """A number or string as it is, anything else as it is printed, less the address it has in memory."""
     value = value.item() if isinstance(value, np.generic) else value
     fine = value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
-    return value if fine else repr(value)
+    return value if fine else repr(value).partition(" at 0x")[0]
 
 
 def _checksum(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
@@ -161,7 +162,7 @@ def _checksum(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
     return f"{found:08x}"
 
 
-def _read(path: str | os.PathLike[str], with_arrays: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _read(path: FilePath, with_arrays: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and arrays of a file that is one of ours and of a format we know."""
     _check_beginning(path)
     try:
@@ -172,7 +173,7 @@ def _read(path: str | os.PathLike[str], with_arrays: bool) -> tuple[dict[str, An
         raise SavedModelError(_damaged(path, str(error))) from error
 
 
-def _check_beginning(path: str | os.PathLike[str]) -> None:
+def _check_beginning(path: FilePath) -> None:
     """A safetensors file begins with the length of its header, eight bytes, and a brace."""
     with open(path, "rb") as file:
         start, size = file.read(9), os.fstat(file.fileno()).st_size
@@ -183,7 +184,7 @@ def _check_beginning(path: str | os.PathLike[str]) -> None:
         raise SavedModelError(_damaged(path, f"it has {size:,} bytes and its header alone needs {8 + length:,}"))
 
 
-def _header(path: str | os.PathLike[str], texts: dict[str, str]) -> dict[str, Any]:
+def _header(path: FilePath, texts: dict[str, str]) -> dict[str, Any]:
     if ENTRY not in texts:
         raise SavedModelError(f"{_quoted(path)} is a safetensors file, but not a model that ssgp wrote")
     try:
@@ -199,9 +200,9 @@ def _header(path: str | os.PathLike[str], texts: dict[str, str]) -> dict[str, An
     return header
 
 
-def _damaged(path: str | os.PathLike[str], why: str) -> str:
+def _damaged(path: FilePath, why: str) -> str:
     return f"{_quoted(path)} is damaged or not whole: {why}. Copy it again, or save the model again"
 
 
-def _quoted(path: str | os.PathLike[str]) -> str:
+def _quoted(path: FilePath) -> str:
     return repr(os.fspath(path))

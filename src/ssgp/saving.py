@@ -1,6 +1,6 @@
 """What gives estimators a method `save`."""
 
-import os
+from ssgp.whole_file import FilePath
 
 __all__ = ["SaveMixin"]
 
@@ -8,7 +8,7 @@ __all__ = ["SaveMixin"]
 class SaveMixin:
     """An estimator that can be written to a file."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the fitted model to one file, which `ssgp.load` reads; see `ssgp.save`.
 
         Parameters

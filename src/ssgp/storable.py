@@ -160,8 +160,8 @@ def _random_state() -> Kind:
 
 def _exact_process() -> Kind:
     """What scikit-learn's process predicts from: hyperparameters, rows, and the solved system."""
-    fitted = ("X_train_", "y_train_", "L_", "alpha_", "_y_train_mean", "_y_train_std", "n_features_in_")
-    fitted = (*fitted, "log_marginal_likelihood_value_")
+    solved = ("X_train_", "y_train_", "L_", "alpha_", "_y_train_mean", "_y_train_std")
+    fitted = (*solved, "n_features_in_", "log_marginal_likelihood_value_")
 
     def parts(process: Any) -> dict[str, Any]:  # noqa: ANN401
         constant, lengths = process.kernel_.k1.constant_value, process.kernel_.k2.length_scale

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["whole_file"]
+__all__ = ["FilePath", "whole_file"]
+
+FilePath = str | os.PathLike[str]
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_file(path: FilePath) -> Iterator[Path]:
     """A path to write to, in the same folder: what is written takes the place of `path` if nothing raises.
 
     Readers see the old file or the new one, even where the machine stops half-way.
