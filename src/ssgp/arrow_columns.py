@@ -1,5 +1,6 @@
 """Any table as an Arrow table, and its columns as the arrays that encodings are made from."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,9 +30,9 @@ def to_table(X: Any) -> pa.Table:  # noqa: ANN401
     table = _from_array(X) if is_array(X) else _from_table(X)
     if not isinstance(table, pa.Table):
         raise ValueError(f"X must be a table or an array of rows and columns, got {type(X).__name__}")
-    twice = {name for name in table.column_names if table.column_names.count(name) > 1}
-    if twice:
-        raise ValueError(f"X has several columns called {sorted(twice)[0]!r}; names must be different")
+    name, times = Counter(table.column_names).most_common(1)[0] if table.num_columns else ("", 0)
+    if times > 1:
+        raise ValueError(f"X has {times} columns called {name!r}; names must be different")
     return table
 
 
@@ -119,11 +120,17 @@ def _floats(column: Column) -> Array:
 def texts(column: Column) -> Column:
     """A column of categories as strings, null where a value is missing or empty."""
     column = _decoded(column)
-    if family(column.type) == "numbers":
-        # 7 and 7.0 are one category: a missing value turns integers into floats in many tables.
-        column = column.cast(pa.float64(), safe=False)
-        column = compute.if_else(compute.is_nan(column), None, column)
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        return _float_texts(column.cast(pa.float64(), safe=False))
     return _filled(column)
+
+
+def _float_texts(column: Column) -> Column:
+    """7.0 as 7, the same category: a missing value turns integers into floats in many tables."""
+    present = compute.if_else(compute.is_nan(column), None, column)
+    whole = compute.and_(compute.equal(compute.floor(present), present), compute.less(compute.abs(present), 2.0**63))
+    integers = compute.if_else(whole, present, None).cast(pa.int64())
+    return compute.coalesce(integers.cast(pa.large_string()), present.cast(pa.large_string()))
 
 
 def _filled(column: Column) -> Column:
