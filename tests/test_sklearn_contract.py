@@ -68,9 +68,12 @@ def test_exported_names():
         "SSGPRegressor",
         "SVBSSGPRegressor",
         "SpectralForestRegressor",
+        "TableEncoder",
         "VSSGPRegressor",
         "bases",
+        "load",
         "metrics",
+        "save",
     ]
 
 

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
+from ssgp.boosted_trees import BoostedTrees
+
 __all__ = ["Correction", "Residuals", "fit_booster", "fit_correction"]
 
 Array = NDArray[np.floating]
@@ -88,16 +90,10 @@ class Correction:
 
     def nbytes(self) -> int:
         """Bytes of the trees."""
-        return sum(
-            tree.nodes.nbytes
-            for booster in self.boosters
-            if isinstance(booster, HistGradientBoostingRegressor)
-            for trees in booster._predictors
-            for tree in trees
-        )
+        return sum(booster.nbytes for booster in self.boosters if isinstance(booster, BoostedTrees))
 
 
-def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> HistGradientBoostingRegressor | None:
+def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees | None:
     """Trees that predict residuals in deviations; None where there are too few rows to learn from."""
     if len(residuals.error) < LEAST_ROWS:
         return None
@@ -105,7 +101,7 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> HistGradient
     with threadpool_limits(n_threads, user_api="openmp"):
         # Scaled to a mean of one: splits need a least weight.
         importance = residuals.importance / residuals.importance.mean()
-        return booster.fit(residuals.X, residuals.standardized, sample_weight=importance)
+        return BoostedTrees.of(booster.fit(residuals.X, residuals.standardized, sample_weight=importance))
 
 
 def fit_correction(boosters: Sequence[Booster], unseen: list[Residuals], n_threads: int) -> Correction | None:

@@ -14,6 +14,7 @@ from ssgp.partition import Partition
 from ssgp.posterior import AffinePosterior
 from ssgp.progress import CallbackSupportMixin
 from ssgp.rows import Rows
+from ssgp.saving import SaveMixin
 from ssgp.validation import check_gamma, check_inputs
 
 __all__ = ["BlockRegressor"]
@@ -23,7 +24,7 @@ Array = NDArray[np.floating]
 PREDICT_ROWS = 1 << 17
 
 
-class BlockRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class BlockRegressor(SaveMixin, CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """A fitted regressor whose test conditional depends on the test row's block.
 
     The attributes are those that `ssgp.fitted.fitted_attributes` gives.
@@ -40,6 +41,7 @@ class BlockRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     lengthscale_: Array
     signal_variance_: float
     noise_variance_: float
+    n_rows_: int
     n_iter_: int
     bound_trace_: Array
     partition_: Partition

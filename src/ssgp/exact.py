@@ -49,6 +49,8 @@ class ExactGPRegressor(GaussianRegressor):
         In the units of the inputs.
     signal_variance_, noise_variance_ : float
         In squared units of the target.
+    n_rows_ : int
+        Training rows.
     bound_ : float
         Log marginal likelihood of the training rows, in nats.
     n_features_in_, feature_names_in_
@@ -119,6 +121,7 @@ class ExactGPRegressor(GaussianRegressor):
                 lengthscale_=lengths * units.x_scale,
                 signal_variance_=signal * units.y_scale**2,
                 noise_variance_=noise * units.y_scale**2,
+                n_rows_=len(y),
                 bound_=float(process.log_marginal_likelihood_value_) - len(y) * float(np.log(units.y_scale)),
                 _process=process,
                 _units=units,

@@ -183,6 +183,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
             "lengthscale_": np.exp(features.log_lengthscale) * units.x_scale,
             "signal_variance_": float(np.exp(features.log_signal)) * units.y_scale**2,
             "noise_variance_": model.noise * units.y_scale**2,
+            "n_rows_": len(rows.y),
             "n_iter_": len(learned.bounds),
             "bound_": found.pop("_bound") - rows.total * float(np.log(units.y_scale)),
             "bound_trace_": in_nats(learned.bounds, rows, units),

@@ -106,6 +106,7 @@ def fitted_attributes(
         "lengthscale_": own.lengthscale * units.x_scale,
         "signal_variance_": noise * own.signal_variance / own.noise_variance * units.y_scale**2,
         "noise_variance_": noise * units.y_scale**2,
+        "n_rows_": len(rows.y),
         "n_iter_": len(bound_trace),
         "bound_trace_": bound_trace,
         "partition_": partition,

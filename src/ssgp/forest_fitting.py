@@ -210,6 +210,7 @@ class ForestFitting:
             "leaf_size_": rows.total / n_leaves,
             "calibration_": forest.calibration,
             "corrected_share_": 0.0 if forest.correction is None else forest.correction.share,
+            "n_rows_": len(self.rows.y),
             "n_iter_": len(bounds),
             "bound_trace_": in_nats(bounds, self.rows, units),
             "_units": units,

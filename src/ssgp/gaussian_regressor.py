@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp.noise import LOG_TWO_PI
 from ssgp.rows import Standardizer
+from ssgp.saving import SaveMixin
 from ssgp.validation import check_count, check_inputs, check_levels, check_target
 
 __all__ = ["GaussianRegressor"]
@@ -21,7 +22,7 @@ Array = NDArray[np.floating]
 PREDICT_ROWS = 1 << 14
 
 
-class GaussianRegressor(RegressorMixin, BaseEstimator, ABC):
+class GaussianRegressor(SaveMixin, RegressorMixin, BaseEstimator, ABC):
     """A fitted regressor that says N(mean, variance) of every row.
 
     Subclasses give `_latent`: mean and variance of the latent function in the model's units.
@@ -32,6 +33,7 @@ class GaussianRegressor(RegressorMixin, BaseEstimator, ABC):
     lengthscale_: Array
     signal_variance_: float
     noise_variance_: float
+    n_rows_: int
     _units: Standardizer
 
     @abstractmethod

@@ -16,6 +16,7 @@ from ssgp.parameters import Parameters
 from ssgp.posterior import AffinePosterior
 from ssgp.progress import CallbackSupportMixin
 from ssgp.rows import Rows, Standardizer
+from ssgp.saving import SaveMixin
 from ssgp.trial import Seedling
 from ssgp.validation import check_count, check_inputs, check_levels, check_target
 
@@ -26,7 +27,7 @@ Array = NDArray[np.floating]
 PREDICT_ROWS = 1 << 17
 
 
-class MixtureRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class MixtureRegressor(SaveMixin, CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """A fitted regressor with a forest.
 
     The attributes are those that `ssgp.forest_fitting.ForestFitting.attributes` gives.
@@ -46,6 +47,7 @@ class MixtureRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):
     leaf_size_: float
     calibration_: Calibration
     corrected_share_: float
+    n_rows_: int
     n_iter_: int
     bound_trace_: Array
     _units: Standardizer

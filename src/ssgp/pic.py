@@ -69,6 +69,8 @@ class PICRegressor(InducingRegressor):
         Log p(y) of the training rows under the model, in nats.
     bound_trace_ : array of shape (n_iter_,)
         Estimates of a lower bound of it from the steps' blocks.
+    n_rows_ : int
+        Training rows.
     n_iter_ : int
         Steps taken.
     n_features_in_, feature_names_in_

@@ -68,6 +68,8 @@ class SSGPRegressor(FeatureRegressor):
         Log marginal likelihood of the training rows, in nats.
     bound_trace_ : array of shape (n_iter_,)
         The same after each step.
+    n_rows_ : int
+        Training rows.
     n_iter_ : int
         Steps taken.
     n_features_in_, feature_names_in_

@@ -107,6 +107,8 @@ default="squared-exponential"
         What the held-out rows said.
     corrected_share_ : float
         How much of the boosted trees' correction is applied, from 0 to 1.
+    n_rows_ : int
+        Training rows.
     n_iter_ : int
         Learning steps taken.
     bound_trace_ : array of shape (n_iter_,)
@@ -283,7 +285,11 @@ default="squared-exponential"
         fitting = self._fitting(self._units, rows, self._seed, inf, self._parameters)
         forest = fitting.planter(self.kernel_, self._parameters).refill(rows, self._forest, self._seedlings)
         vars(self).update(
-            _forest=forest, _rows=rows, leaf_size_=rows.total / self.n_leaves_, n_trees_=len(forest.trees)
+            _forest=forest,
+            _rows=rows,
+            n_rows_=len(rows.y),
+            leaf_size_=rows.total / self.n_leaves_,
+            n_trees_=len(forest.trees),
         )
         return self
 

@@ -126,6 +126,8 @@ class SVBSSGPRegressor(BlockRegressor):
     signal_variance_, noise_variance_ : float
         In squared units of the target; for ``objective="local"`` the mean over the rows of
         their blocks' own.
+    n_rows_ : int
+        Training rows.
     n_iter_ : int
         Steps taken.
     bound_trace_ : array of shape (n_iter_,)

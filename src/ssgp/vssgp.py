@@ -64,6 +64,8 @@ class VSSGPRegressor(FeatureRegressor):
         Lower bound of log p(y), in nats.
     bound_trace_ : array of shape (n_iter_,)
         The same after each step, or estimates from the steps' batches.
+    n_rows_ : int
+        Training rows.
     n_iter_ : int
         Steps taken.
     n_features_in_, feature_names_in_

@@ -1,0 +1,38 @@
+"""Files that are written whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["FilePath", "whole_file"]
+
+FilePath = str | os.PathLike[str]
+
+
+@contextmanager
+def whole_file(path: FilePath) -> Iterator[Path]:
+    """A path to write to, in the same folder: what is written takes the place of `path` if nothing raises.
+
+    Readers see the old file or the new one, even where the machine stops half-way.
+    """
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        _to_disk(part)
+        os.replace(part, target)
+        if os.name == "posix":
+            _to_disk(target.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until the system has written a file, or a folder's list of files."""
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,53 @@
+"""Files that are written whole or not at all."""
+
+import os
+import stat
+
+import pytest
+
+from ssgp.whole_file import whole_file
+
+
+def test_what_is_written_takes_the_place_of_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    with whole_file(path) as part:
+        part.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=repr)
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, error):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def write():
+        with whole_file(path) as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_failure_before_anything_is_written_leaves_nothing(tmp_path):
+    with pytest.raises(FileNotFoundError), whole_file(tmp_path / "file"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="symbolic links and modes as POSIX has them")
+def test_links_are_followed_and_the_mode_is_that_of_any_new_file(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    target, link, plain = tmp_path / "elsewhere" / "file", tmp_path / "link", tmp_path / "plain"
+    link.symlink_to(target)
+    with whole_file(link) as part:
+        part.write_text("new")
+    plain.write_text("")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
