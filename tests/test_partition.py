@@ -215,6 +215,14 @@ def test_rows_find_their_block_as_by_walking_the_tree(p, rng):
     np.testing.assert_array_equal(tree.assign(new), [walk(row) for row in new])
 
 
+@pytest.mark.parametrize("p", [1, 2, 8, 16])
+def test_a_coarser_tree_joins_neighbouring_blocks(p, rng):
+    X = rng.normal(size=(400, 3)).astype(np.float32)
+    tree, _ = build(grow_tree, X, 16)
+    assert tree.coarser(p).n_blocks == p
+    np.testing.assert_array_equal(tree.coarser(p).assign(X), tree.assign(X) // (16 // p))
+
+
 def test_many_rows_find_the_blocks_that_few_do(rng):
     """More rows than are assigned at a time, and none."""
     tree, _ = build(grow_tree, rng.normal(size=(500, 2)).astype(np.float32), 50)

@@ -140,6 +140,10 @@ class BisectingTree:
             self._descend(X[start : start + ASSIGN_ROWS], at[start : start + ASSIGN_ROWS])
         return -1 - at
 
+    def coarser(self, n_blocks: int) -> "BisectingTree":
+        """The tree cut off where it has so many blocks, both numbers powers of two."""
+        return BisectingTree(self.directions[: n_blocks - 1], self.thresholds[: n_blocks - 1], _skeleton(n_blocks)[1])
+
     def _descend(self, X: Array, at: Labels) -> None:
         """Take rows from the root to their blocks; `at` ends at -1 - block."""
         # Leaves are at the last two depths: above them, level by level, the children of node k are 2k + 1 and 2k + 2.
