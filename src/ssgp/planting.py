@@ -140,8 +140,8 @@ class Planter:
         """Fill the trees of a trial, as deep as the recipe says, with all rows."""
         cut = [replace(own, partition=own.partition.coarser(recipe.n_leaves)) for own in seedlings]
         filled = self._in_threads([partial(self._grown, rows, own, recipe) for own in cut], self.deadline)
-        seedlings, trees, _ = zip(*filled, strict=True)
-        return self._predicting(trees), list(seedlings)
+        done, trees, _ = zip(*filled, strict=True)
+        return self._predicting(trees), list(done)
 
     def _predicting(self, trees: tuple[SpectralTree, ...]) -> Forest:
         """The trees, not calibrated, with the levels that predict: the leaves, or all."""
