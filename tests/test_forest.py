@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from ssgp.branches import join_one
 from ssgp.calibration import Calibration
-from ssgp.forest import Forest, TreeRecipe, grow_partition, join_one, plant
+from ssgp.forest import Forest, TreeRecipe, grow_partition, plant
 from ssgp.rows import Rows
 from ssgp.threads import one_blas_thread
 from ssgp.waves import Waves

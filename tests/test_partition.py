@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ssgp.blocking import Blocking, choose_n_blocks
-from ssgp.partition import NearestRow, even_kmeans, grow_tree
+from ssgp.partition import LINEAR_RIDGE, NearestRow, _gains, even_kmeans, grow_tree
 from ssgp.rows import Rows, even_bounds
 
 BUILDERS = [grow_tree, even_kmeans]
@@ -154,6 +154,39 @@ class TestTreesThatLookAtTheTarget:
         assert np.isfinite(tree.thresholds).all()
 
 
+def test_gains_of_many_nodes_are_those_of_each(rng):
+    """Against ridge regressions by normal equations, a node, a direction and a half at a time."""
+    X, y = rng.normal(size=(3, 60, 2)), rng.normal(size=(3, 60))
+    directions = rng.normal(size=(3, 4, 2))
+
+    def half(X, y, rows):
+        Z = np.column_stack([np.ones(60), (X - X.mean(axis=0)) / X.std(axis=0)])[rows]
+        weights = np.linalg.solve(Z.T @ Z + 60 * LINEAR_RIDGE * np.eye(3), Z.T @ y[rows])
+        return -0.5 * rows.sum() * np.log(y[rows] @ (y[rows] - Z @ weights) / rows.sum())
+
+    for node, found in enumerate(_gains(X, y, directions)):
+        for direction, gain in zip(directions[node], found, strict=True):
+            right = X[node] @ direction >= np.median(X[node] @ direction)
+            assert gain == pytest.approx(half(X[node], y[node], right) + half(X[node], y[node], ~right), abs=1e-5)
+
+
+@pytest.mark.parametrize("p", [8, 13])
+def test_nodes_are_cut_across_their_widest_direction(p, rng, monkeypatch):
+    """Whether a level's nodes are cut together or one by one: against the singular vectors of each node's rows."""
+    X = (rng.normal(size=(500, 3)) * [4.0, 2.0, 1.0]).astype(np.float32)
+    tree, labels = build(grow_tree, X, p)
+    monkeypatch.setattr("ssgp.partition.STACKED_ROWS", 1)
+    np.testing.assert_array_equal(build(grow_tree, X, p)[1], labels)
+
+    def below(child):
+        return {-1 - child} if child < 0 else below(tree.children[child, 0]) | below(tree.children[child, 1])
+
+    for node, direction in enumerate(tree.directions):
+        rows = X[np.isin(labels, list(below(node)))]
+        widest = np.linalg.svd(rows - rows.mean(axis=0))[2][0]
+        assert abs(widest @ direction) == pytest.approx(1.0, abs=1e-4)
+
+
 def test_jitter_gives_another_tree_for_every_seed(rng):
     X = rng.normal(size=(800, 4)).astype(np.float32)
 
@@ -180,6 +213,14 @@ def test_rows_find_their_block_as_by_walking_the_tree(p, rng):
         return -1 - node
 
     np.testing.assert_array_equal(tree.assign(new), [walk(row) for row in new])
+
+
+@pytest.mark.parametrize("p", [1, 2, 8, 16])
+def test_a_coarser_tree_joins_neighbouring_blocks(p, rng):
+    X = rng.normal(size=(400, 3)).astype(np.float32)
+    tree, _ = build(grow_tree, X, 16)
+    assert tree.coarser(p).n_blocks == p
+    np.testing.assert_array_equal(tree.coarser(p).assign(X), tree.assign(X) // (16 // p))
 
 
 def test_many_rows_find_the_blocks_that_few_do(rng):

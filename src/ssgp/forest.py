@@ -8,12 +8,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from ssgp.branches import fill_branch
 from ssgp.calibration import Calibration, Components
 from ssgp.correction import Correction
-from ssgp.leave_one_out import left_out_errors
-from ssgp.leaves import SolvedNodes, leaf_sums, log_pruning_weights, solve_branch
+from ssgp.leaves import SolvedNodes, log_pruning_weights
 from ssgp.noise import NoisePrior, fit_noise_prior
-from ssgp.objectives import FLOAT32_RIDGE
 from ssgp.packing import Packed, pack
 from ssgp.partition import BisectingTree, grow_tree
 from ssgp.rows import Rows, block_order
@@ -30,8 +29,6 @@ CHUNK = 16384
 # and products with them in this many: all of one shape, so that a row's prediction does not depend on
 # which rows came with it.
 TILE = 512
-# Noise variance over signal variance from which residual sums of squares may be taken from float32 sums.
-NOISY = 0.02
 # A tree is grown on at most so many rows, or so many a leaf; all rows then find their leaves.
 GROWING_ROWS = 200_000
 GROWING_ROWS_PER_LEAF = 48
@@ -163,11 +160,6 @@ class SpectralTree:
         return np.array(parts) if parts else None
 
 
-def join_one(X: Array) -> Array:
-    """Rows [x, 1]."""
-    return np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)
-
-
 def grow_partition(rows: Rows, lengthscale: Array, recipe: TreeRecipe, seed: int) -> BisectingTree:
     """A randomised balanced tree in the learned metric, grown on rows in random order."""
     n_rows = max(GROWING_ROWS, GROWING_ROWS_PER_LEAF * recipe.n_leaves)
@@ -227,21 +219,18 @@ def plant(
     leaf = partition.assign(rows.X)
     order, bounds = block_order(leaf, recipe.n_leaves)
     by_leaf = rows.reorder(order, bounds)
-    # Noise well above the rounding of float32 sums makes these good enough, in half the time.
-    trace = by_leaf.total / recipe.n_leaves * waves.n_features
-    dtype = np.float32 if ridge > max(FLOAT32_RIDGE * trace, NOISY * waves.n_cosines / 2) else np.float64
     step, branches = recipe.groups[0], []
     looked, errors = [], []
     for branch, first in enumerate(range(0, recipe.n_leaves, step)):
         bounds = by_leaf.bounds[first : first + step + 1]
         inside = slice(bounds[0], bounds[-1])
         block, bounds = by_leaf.part(inside), bounds - bounds[0]
-        phi = waves.features(join_one(block.X))
-        sums, look = leaf_sums(phi, block, bounds, dtype), branch in tested
-        solved = solve_branch(sums, recipe.groups, ridge, signs, recipe.shrink, factors=look)
-        if look:
+        solved, error = fill_branch(
+            block, bounds, waves, recipe.groups, ridge, signs, recipe.shrink, leave_out=branch in tested
+        )
+        if error is not None:
             looked.append(order[inside])
-            errors.append(left_out_errors(phi, block, bounds, solved, recipe.groups, recipe.shrink))
+            errors.append(error)
         branches.append([_stored(nodes) for nodes in solved])
     levels = _levels([SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)], recipe)
     tree = SpectralTree(partition, waves, levels)

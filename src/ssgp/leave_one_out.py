@@ -35,7 +35,7 @@ def left_out_errors(
     levels: Sequence[SolvedNodes],
     groups: Sequence[int],
     shrink: bool,
-) -> Array:
+) -> tuple[Array, Array]:
     """Errors of the rows of a branch, left out of every level's models in turn.
 
     Parameters
@@ -55,8 +55,10 @@ def left_out_errors(
 
     Returns
     -------
-    array of shape (levels, n), float32
+    errors : array of shape (levels, n), float32
         Target minus prediction.
+    moved : array of shape (n, q)
+        By how much leaving a row out moves the weights that a next level would be shrunk towards.
     """
     errors = np.empty((len(levels), len(phi)), np.float32)
     weighted, moved = block.weighted(phi), np.zeros_like(phi)
@@ -73,10 +75,10 @@ def left_out_errors(
                 error += float(nodes.ridge[k]) * np.einsum("nq,nq->n", own, moved[rows])
             error /= 1.0 - np.clip(np.einsum("nq,nq->n", own, weighted[rows]), 0.0, MOST_LEVERAGE)
             errors[level, rows] = error
-            if shrink and level + 1 < len(levels):
+            if shrink and group > 1:
                 right = weighted[rows] * error[:, None] + float(nodes.ridge[k]) * moved[rows]
                 np.matmul(right, inverse[k], out=moved[rows])
-    return errors
+    return errors, moved
 
 
 def inverse_of_lower(factors: Array) -> Array:

@@ -4,6 +4,7 @@ All work on standardised inputs times a `metric`, one factor an input: with the 
 of the learned lengthscales the blocks follow the function and not the units of the table.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +23,8 @@ Labels = NDArray[np.integer]
 KMEANS_ROWS_PER_BLOCK = 1000
 KMEANS_PAIRS = 20_000_000
 DIRECTION_ROWS = 512
+# Nodes of a level are cut together, so many rows at a time.
+STACKED_ROWS = 4096
 ASSIGN_ROWS = 16384
 # Of a cut that looks at the target: rows below which it does not, inputs that compete, and the
 # ridge of the linear models a row.
@@ -137,6 +140,10 @@ class BisectingTree:
             self._descend(X[start : start + ASSIGN_ROWS], at[start : start + ASSIGN_ROWS])
         return -1 - at
 
+    def coarser(self, n_blocks: int) -> "BisectingTree":
+        """The tree cut off where it has so many blocks, both numbers powers of two."""
+        return BisectingTree(self.directions[: n_blocks - 1], self.thresholds[: n_blocks - 1], _skeleton(n_blocks)[1])
+
     def _descend(self, X: Array, at: Labels) -> None:
         """Take rows from the root to their blocks; `at` ends at -1 - block."""
         # Leaves are at the last two depths: above them, level by level, the children of node k are 2k + 1 and 2k + 2.
@@ -197,77 +204,109 @@ def grow_tree(
     """
     n_rows, n_inputs = X.shape
     scaled, order = (X * metric).astype(X.dtype, copy=False), np.arange(n_rows)
-    y = None if target is None else target.copy()
     directions = np.zeros((n_blocks - 1, n_inputs), dtype=X.dtype)
     thresholds = np.zeros(n_blocks - 1, dtype=X.dtype)
-    children = np.zeros((n_blocks - 1, 2), dtype=np.int64)
+    blocks, children = _skeleton(n_blocks)
     first_row = np.arange(n_blocks + 1) * n_rows // n_blocks
-    pending = [(0, n_blocks)] if n_blocks > 1 else []
-    for node, (a, b) in enumerate(pending):
-        middle = (a + b) // 2
-        rows, cut = slice(first_row[a], first_row[b]), first_row[middle] - first_row[a]
-        direction = _cut_direction(scaled[rows], None if y is None else y[rows], rng, jitter)
-        projection = scaled[rows] @ direction
-        split = np.argpartition(projection, [cut - 1, cut])
-        directions[node], thresholds[node] = direction * metric, _between(*projection[split[[cut - 1, cut]]])
-        scaled[rows], order[rows] = scaled[rows][split], order[rows][split]
-        if y is not None:
-            y[rows] = y[rows][split]
-        for side, (lo, hi) in enumerate([(a, middle), (middle, b)]):
-            children[node, side] = -1 - lo if hi - lo == 1 else len(pending)
-            pending.extend([(lo, hi)] if hi - lo > 1 else [])
+    level = np.arange(min(1, n_blocks - 1))
+    while len(level):
+        for nodes, size, cut in _alike(level, first_row[blocks]):
+            rows = first_row[blocks[nodes, :1]] + np.arange(size)
+            own = order[rows]
+            inside = scaled[own]
+            direction = _cut_directions(inside, None if target is None else target[own], rng, jitter)
+            projection = np.matmul(inside, direction[:, :, None])[:, :, 0]
+            split = np.argpartition(projection, [cut - 1, cut], axis=1)
+            order[rows] = np.take_along_axis(own, split, axis=1)
+            directions[nodes] = direction * metric
+            thresholds[nodes] = _between(*np.take_along_axis(projection, split[:, [cut - 1, cut]], axis=1).T)
+        level = children[level].ravel()
+        level = level[level >= 0]
     labels = np.empty(n_rows, dtype=np.int64)
     labels[order] = np.repeat(np.arange(n_blocks), np.diff(first_row))
     return BisectingTree(directions, thresholds, children), labels
 
 
-def _cut_direction(X: Array, y: Array | None, rng: np.random.Generator, jitter: float) -> Array:
-    """Where to cut some rows."""
-    n_inputs = X.shape[1]
-    some = slice(None) if len(X) <= DIRECTION_ROWS else rng.integers(0, len(X), DIRECTION_ROWS)
-    sample = X[some]
-    widest = _widest_direction(sample)
+def _skeleton(n_blocks: int) -> tuple[Labels, Labels]:
+    """For every node where its blocks begin, are cut in two and end, shape (p - 1, 3), and the nodes' children."""
+    blocks, children = np.empty((n_blocks - 1, 3), np.int64), np.empty((n_blocks - 1, 2), np.int64)
+    pending = [(0, n_blocks)] if n_blocks > 1 else []
+    for node, (a, b) in enumerate(pending):
+        middle = (a + b) // 2
+        blocks[node] = a, middle, b
+        for side, (lo, hi) in enumerate([(a, middle), (middle, b)]):
+            children[node, side] = -1 - lo if hi - lo == 1 else len(pending)
+            pending.extend([(lo, hi)] if hi - lo > 1 else [])
+    return blocks, children
+
+
+def _alike(level: Labels, bounds: Labels) -> Iterator[tuple[Labels, int, int]]:
+    """Nodes of a level with equally many rows, cut at the same one: some at a time, their size and the cut.
+
+    `bounds` (p - 1, 3) has the rows at which each node begins, is cut and ends.
+    """
+    begin, middle, end = bounds[level].T
+    shapes, which = np.unique(np.stack([end - begin, middle - begin], axis=1), axis=0, return_inverse=True)
+    for k, (size, cut) in enumerate(shapes.tolist()):
+        nodes, together = level[which.ravel() == k], max(1, STACKED_ROWS // size)
+        for start in range(0, len(nodes), together):
+            yield nodes[start : start + together], size, cut
+
+
+def _cut_directions(X: Array, y: Array | None, rng: np.random.Generator, jitter: float) -> Array:
+    """Where to cut the rows X (k, n, d) of k nodes, shape (k, d)."""
+    n_nodes, n_rows, n_inputs = X.shape
+    if n_rows > DIRECTION_ROWS:
+        some = rng.integers(0, n_rows, (n_nodes, DIRECTION_ROWS))
+        X = np.take_along_axis(X, some[:, :, None], axis=1)
+        y = None if y is None else np.take_along_axis(y, some, axis=1)
+    widest = _widest_directions(X)
     if jitter:
-        widest = widest + (jitter / np.sqrt(n_inputs) * rng.standard_normal(n_inputs)).astype(X.dtype)
-    if y is None or len(sample) < COMPARED_ROWS:
+        widest = widest + (jitter / np.sqrt(n_inputs) * rng.standard_normal(widest.shape)).astype(X.dtype)
+    if y is None or X.shape[1] < COMPARED_ROWS:
         return widest
-    inputs = rng.choice(n_inputs, min(COMPETING_INPUTS, n_inputs), replace=False)
-    candidates = np.stack([widest, *np.eye(n_inputs, dtype=X.dtype)[inputs]])
-    return candidates[int(np.argmax(_gains(sample, y[some], candidates)))]
+    inputs = np.argsort(rng.random(widest.shape), axis=1)[:, :COMPETING_INPUTS]
+    candidates = np.concatenate([widest[:, None], np.eye(n_inputs, dtype=X.dtype)[inputs]], axis=1)
+    return candidates[np.arange(n_nodes), np.argmax(_gains(X, y, candidates), axis=1)]
 
 
 def _gains(X: Array, y: Array, directions: Array) -> Array:
-    """Log likelihood of linear models of y in the two halves along each direction, up to a constant."""
-    n_rows, n_inputs = X.shape
-    deviation = X.std(axis=0)
-    joined = np.empty((n_rows, n_inputs + 2))
-    joined[:, 0], joined[:, -1] = 1.0, y
-    joined[:, 1:-1] = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    products = np.einsum("ni,nj->nij", joined, joined).reshape(n_rows, -1)
-    projections = X @ directions.T
-    right = (projections >= np.median(projections, axis=0)).astype(float)
-    side = joined.shape[1]
-    sums = np.concatenate([right.T @ products, (1.0 - right).T @ products]).reshape(-1, side, side)
-    counts = sums[:, 0, 0].copy()
-    diagonal = np.einsum("kii->ki", sums)
-    diagonal[:, :-1] += LINEAR_RIDGE * n_rows
-    weights = np.linalg.solve(sums[:, :-1, :-1], sums[:, :-1, -1:])[:, :, 0]
-    residual = np.maximum(sums[:, -1, -1] - np.einsum("ki,ki->k", weights, sums[:, :-1, -1]), 1e-9 * n_rows)
+    """Log likelihood of linear models of y in the two halves along each direction, up to a constant.
+
+    Of the rows X (k, n, d) and y (k, n) of k nodes along directions (k, c, d) of their own, shape (k, c).
+    """
+    n_nodes, n_rows, n_inputs = X.shape
+    deviation = X.std(axis=1, keepdims=True)
+    joined = np.empty((n_nodes, n_rows, n_inputs + 2))
+    joined[:, :, 0], joined[:, :, -1] = 1.0, y
+    joined[:, :, 1:-1] = (X - X.mean(axis=1, keepdims=True)) / np.where(deviation > 0, deviation, 1.0)
+    projections = directions @ X.swapaxes(1, 2)
+    right = projections >= np.median(projections, axis=2, keepdims=True)
+    products = joined.swapaxes(1, 2) @ joined
+    right_products = (joined[:, None] * right[:, :, :, None]).swapaxes(2, 3) @ joined[:, None]
+    sums = np.stack([right_products, products[:, None] - right_products])
+    counts = sums[..., 0, 0].copy()
+    diagonal = np.einsum("...ii->...i", sums)
+    diagonal[..., :-1] += LINEAR_RIDGE * n_rows
+    # Enough for the factor to exist where nothing is left of the target.
+    diagonal[..., -1] += 1e-9 * n_rows + 1e-12 * products[:, None, -1, -1]
+    # The last pivot of [[A, c], [c^T, y^T y]] is the root of the residual sum of squares.
+    residual = np.linalg.cholesky(sums)[..., -1, -1] ** 2
     likelihood = -0.5 * counts * np.log(residual / np.maximum(counts, 1.0))
     likelihood[counts < MIN_SIDE_ROWS] = -np.inf
-    return likelihood.reshape(2, -1).sum(axis=0)
+    return likelihood.sum(axis=0)
 
 
-def _between(left: float, right: float) -> float:
-    """A threshold between two projections, at the right one if there is none: reaching it means right."""
+def _between(left: Array, right: Array) -> Array:
+    """Thresholds between two projections, at the right one if there is none: reaching it means right."""
     middle = 0.5 * (left + right)
-    return middle if middle > left else right
+    return np.where(middle > left, middle, right)
 
 
-def _widest_direction(X: Array) -> Array:
-    """First principal direction."""
-    centred = X - X.mean(axis=0)
-    return np.linalg.eigh(centred.T @ centred)[1][:, -1]
+def _widest_directions(X: Array) -> Array:
+    """First principal direction of each node's rows (k, n, d), shape (k, d)."""
+    centred = X - X.mean(axis=1, keepdims=True)
+    return np.linalg.eigh(centred.swapaxes(1, 2) @ centred)[1][:, :, -1]
 
 
 def even_kmeans(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array) -> tuple[NearestCentre, Labels]:

@@ -80,7 +80,8 @@ class Planter:
         """
         n_rows, n_folds = len(rows.y), self.sizes.n_folds
         if n_rows < LEAST_ROWS:
-            return self._finish(rows, self.recipe, self.sizes.n_trees)
+            trees, seedlings, _ = self._plant(rows, self.recipe, self.sizes.n_trees, self.deadline)
+            return self._predicting(trees), seedlings
         again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
         trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
         level, correction, whole = choose_level(trials), None, self.recipe.average_prunings
@@ -90,7 +91,7 @@ class Planter:
         calibration = learn_calibration(trials, level, correction, width)
         trees, seedlings = trials[-1].trees, trials[-1].seedlings
         if again:
-            forest, seedlings = self._finish(rows, self._coarser(level), len(trees))
+            forest, seedlings = self._finish(rows, self._coarser(level), seedlings)
             return replace(forest, calibration=calibration, correction=correction), seedlings
         forest = Forest(trees, calibration, correction)
         return (forest if whole else forest.only(level)), seedlings
@@ -135,10 +136,17 @@ class Planter:
         """Plant a tree and throw it away, to see how long it takes."""
         self._plant(rows, self._with_leaves(2**depth), 1, inf, self.correct)
 
-    def _finish(self, rows: Rows, recipe: TreeRecipe, n_trees: int) -> tuple[Forest, list[Seedling]]:
-        trees, seedlings, _ = self._plant(rows, recipe, n_trees, self.deadline)
+    def _finish(self, rows: Rows, recipe: TreeRecipe, seedlings: list[Seedling]) -> tuple[Forest, list[Seedling]]:
+        """Fill the trees of a trial, as deep as the recipe says, with all rows."""
+        cut = [replace(own, partition=own.partition.coarser(recipe.n_leaves)) for own in seedlings]
+        filled = self._in_threads([partial(self._grown, rows, own, recipe) for own in cut], self.deadline)
+        done, trees, _ = zip(*filled, strict=True)
+        return self._predicting(trees), list(done)
+
+    def _predicting(self, trees: tuple[SpectralTree, ...]) -> Forest:
+        """The trees, not calibrated, with the levels that predict: the leaves, or all."""
         forest = Forest(trees, Calibration())
-        return (forest if recipe.average_prunings else forest.only(-1)), seedlings
+        return forest if self.recipe.average_prunings else forest.only(-1)
 
     def _coarser(self, level: int) -> TreeRecipe:
         """The recipe whose leaves are the nodes of that level."""
@@ -165,11 +173,16 @@ class Planter:
         def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
             partition = grow_partition(rows, lengthscale, recipe, seeds[i][0])
             seedling = Seedling(partition, waves[i * n_draws // n_trees], seeds[i][1])
-            return seedling, *self._fill(rows, seedling, recipe, tested(i))
+            return self._grown(rows, seedling, recipe, tested(i))
 
         done = self._in_threads([partial(tree, i) for i in range(n_trees)], deadline)
         seedlings, trees, left_out = zip(*done, strict=True)
         return trees, list(seedlings), [said for said in left_out if said is not None]
+
+    def _grown(
+        self, rows: Rows, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
+    ) -> tuple[Seedling, SpectralTree, LeftOut | None]:
+        return seedling, *self._fill(rows, seedling, recipe, tested)
 
     def _fill(
         self, rows: Rows, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
