@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
-from ssgp.boosted_trees import BoostedTrees
+from ssgp.boosted_trees import BoostedTrees, grow
 
 __all__ = ["Correction", "Residuals", "fit_booster", "fit_correction"]
 
@@ -27,6 +27,7 @@ LEAST_ROWS = 200
 MOST_DEVIATIONS = 20.0
 # A smaller share of the correction than this is not worth its time at prediction.
 LEAST_SHARE = 0.1
+ROWS_A_THREAD = 50_000
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,10 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees
     if len(residuals.error) < LEAST_ROWS:
         return None
     booster = HistGradientBoostingRegressor(**BOOSTER, early_stopping=False, random_state=seed)  # pyright: ignore[reportArgumentType]
-    with threadpool_limits(n_threads, user_api="openmp"):
-        # Scaled to a mean of one: splits need a least weight.
-        importance = residuals.importance / residuals.importance.mean()
-        return BoostedTrees.of(booster.fit(residuals.X, residuals.standardized, sample_weight=importance))
+    # Scaled to a mean of one: splits need a least weight.
+    importance = residuals.importance / residuals.importance.mean()
+    with _openmp_threads(len(importance), n_threads):
+        return grow(booster, residuals.X, residuals.standardized, importance)
 
 
 def fit_correction(boosters: Sequence[Booster], unseen: list[Residuals], n_threads: int) -> Correction | None:
@@ -119,5 +120,10 @@ def fit_correction(boosters: Sequence[Booster], unseen: list[Residuals], n_threa
 
 
 def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
-    with threadpool_limits(n_threads, user_api="openmp"):
+    with _openmp_threads(len(X), n_threads):
         return np.mean([booster.predict(X) for booster in boosters], axis=0)
+
+
+def _openmp_threads(n_rows: int, n_threads: int) -> threadpool_limits:
+    """One thread for few rows: where cores are busy, threads wait for each other longer than short loops take."""
+    return threadpool_limits(min(n_threads, 1 + n_rows // ROWS_A_THREAD), user_api="openmp")
