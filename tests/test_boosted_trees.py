@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -80,15 +81,17 @@ def test_another_number_of_columns_is_refused(grown):
         grown[1].predict(np.zeros((2, 3)))
 
 
+def unstopped(n_trees):
+    return HistGradientBoostingRegressor(max_iter=n_trees, early_stopping=cast(Any, False), random_state=0)
+
+
 @pytest.mark.parametrize("n_values", [7, None])
 def test_trees_on_bins_are_those_that_scikit_learn_grows(rng, n_values):
     X = rng.normal(size=(3000, 3))
     if n_values is not None:
         X[:, 1] = rng.integers(0, n_values, size=3000)
     y = np.sin(2 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0) + 0.1 * rng.normal(size=3000)
-    settings = {"max_iter": 8, "max_leaf_nodes": 31, "early_stopping": False, "random_state": 0}
-    theirs = HistGradientBoostingRegressor(**settings).fit(X, y)
-    ours = grow(HistGradientBoostingRegressor(**settings), X, y, np.ones(3000))
+    theirs, ours = unstopped(8).fit(X, y), grow(unstopped(8), X, y, np.ones(3000))
     unseen = rng.normal(size=(1000, 3))
     np.testing.assert_allclose(ours.predict(unseen), theirs.predict(unseen), atol=1e-10)
 
@@ -96,13 +99,12 @@ def test_trees_on_bins_are_those_that_scikit_learn_grows(rng, n_values):
 def test_trees_on_bins_know_weights(rng):
     X, y, weight = rng.normal(size=(1000, 1)), rng.normal(size=1000), np.ones(1000)
     weight[::2] = 1e-9
-    booster = HistGradientBoostingRegressor(max_iter=30, early_stopping=False)
-    trees = grow(booster, np.vstack([X, X]), np.concatenate([y, -y]), np.concatenate([weight, 1e-9 * weight]))
+    trees = grow(unstopped(30), np.vstack([X, X]), np.concatenate([y, -y]), np.concatenate([weight, 1e-9 * weight]))
     odd = weight == 1.0
     assert np.corrcoef(trees.predict(X[odd]), y[odd])[0, 1] > 0.3
 
 
 def test_a_constant_input_and_one_that_is_not(rng):
     X = np.column_stack([np.full(500, 3.0), rng.normal(size=500)])
-    trees = grow(HistGradientBoostingRegressor(max_iter=5, early_stopping=False), X, X[:, 1], np.ones(500))
+    trees = grow(unstopped(5), X, X[:, 1], np.ones(500))
     assert set(trees.feature.tolist()) == {-1, 1}

@@ -325,6 +325,13 @@ def test_an_interrupt_while_starts_compete_leaves_the_best_so_far(n_evaluations,
 
     monkeypatch.setattr(ssgp.ascent, "collapsed_bound", interrupted)
     model = SSGPRegressor(10, n_restarts=4, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="interrupted after 1 of at most"):
+    with pytest.warns(ConvergenceWarning, match="interrupted after 0 of at most"):
         model.fit(X, y)
     assert model.score(X, y) > (0.9 if n_evaluations == 40 else 0.0)
+
+
+def test_a_start_that_is_the_best_there_is_counts():
+    X = np.linspace(0, 6, 200)[:, None]
+    for seed in range(3):
+        model = SSGPRegressor(10, random_state=seed).fit(X, np.sin(X[:, 0]))
+        np.testing.assert_allclose(model.predict(X), np.sin(X[:, 0]), atol=1e-3)

@@ -28,6 +28,7 @@ from ssgp import (
 from ssgp.bases import Normal, StudentT
 from ssgp.flattening import NotStorableError
 from ssgp.saved_models import SavedModelError, read_summary
+from ssgp.storable import KINDS
 
 X, Y, _ = wavy(400, d=3)
 NEW, NEW_Y, _ = wavy(90, seed=1, d=3)
@@ -327,7 +328,7 @@ def test_a_newer_format_asks_for_a_newer_version(tiny, path, monkeypatch):
 
 def test_a_class_that_is_no_more_says_which_version_had_it(tiny, path, monkeypatch):
     tiny.save(path)
-    monkeypatch.delitem(saved_models.KINDS.by_name, "SpectralMap")
+    monkeypatch.delitem(KINDS.by_name, "SpectralMap")
     with pytest.raises(SavedModelError, match=r"written by ssgp .*SpectralMap.*with the version that wrote it"):
         ssgp.load(path)
 

@@ -51,7 +51,7 @@ class Learned:
 class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     """A regressor whose latent function is linear in learned features, with Gaussian weights.
 
-    Subclasses give `_start`, and `_ascend` where they learn neither from all rows at once nor from batches of them.
+    Subclasses give `_start`, perhaps `_look_around`, and `_ascend` where they learn neither from all rows at once nor from batches of them.
     """
 
     batch_size: int | None = None
@@ -86,6 +86,9 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     @abstractmethod
     def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
         """Where learning begins."""
+
+    def _look_around(self, rows: Rows, learned: Learned, rng: np.random.Generator) -> None:
+        """Move `learned` to a better start, where a search for one is worth its time."""
 
     def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from all rows at once, or from batches of them."""
@@ -162,6 +165,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
                 return hooks.after_step(len(learned.bounds), bound - np.log(units.y_scale))
 
             try:
+                self._look_around(rows, learned, steps)
                 self._ascend(rows, learned.model, steps, after_step)
             except KeyboardInterrupt:
                 warnings.warn(

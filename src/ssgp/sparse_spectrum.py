@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp.ascent import Model, RowLikelihood, climb
 from ssgp.feature_maps import SpectralMap
-from ssgp.feature_regressor import AfterStep, FeatureRegressor
+from ssgp.feature_regressor import FeatureRegressor, Learned
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
 
@@ -137,18 +137,15 @@ class SSGPRegressor(FeatureRegressor):
         features = SpectralMap(drawn, log_length, log_signal, self.learn_frequencies)
         return Model(features, float(np.log(start.noise_variance)))
 
-    def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
-        """Learn from all rows, beginning with the most promising of some draws."""
-        trials: list[_Trial] = []
+    def _look_around(self, rows: Rows, learned: Learned, rng: np.random.Generator) -> None:
+        """Move to the most promising of some draws of the frequencies, after a few steps each on some rows."""
+        model, trials = learned.model, list[_Trial]()
         try:
             while len(trials) < self.n_restarts > 1:
                 trials.append(_Trial(_with_frequencies(model, rng) if trials else model))
                 climb(_some(rows), trials[-1].model, RowLikelihood, TRIAL_STEPS, 0.0, self.n_jobs, trials[-1])
-        except KeyboardInterrupt:
-            if (best := _best(trials)).bound > -np.inf:
-                after_step(best.model, best.bound)
-            raise
-        super()._ascend(rows, _best(trials).model if trials else model, rng, after_step)
+        finally:
+            learned.model = max(trials, key=lambda trial: trial.bound).model if trials else model
 
 
 def _some(rows: Rows) -> Rows:
@@ -172,7 +169,3 @@ class _Trial:
     def __call__(self, model: Model, bound: float) -> bool:
         self.model, self.bound = model, bound
         return False
-
-
-def _best(trials: list[_Trial]) -> _Trial:
-    return max(trials, key=lambda trial: trial.bound)
