@@ -51,7 +51,8 @@ class Learned:
 class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     """A regressor whose latent function is linear in learned features, with Gaussian weights.
 
-    Subclasses give `_start`, perhaps `_look_around`, and `_ascend` where they learn neither from all rows at once nor from batches of them.
+    Subclasses give `_start`, perhaps `_look_around`, and `_ascend` where they learn neither from all rows at once nor
+    from batches of them.
     """
 
     batch_size: int | None = None
