@@ -35,12 +35,12 @@ FOLDED = (*SMALL, "kin40k")
 PACKAGES = ["ssgp", "numpy", "scikit-learn", "lightgbm"]
 
 
-def cells(tables: list[str], methods: list[str]) -> list[tuple[str, str, int]]:
+def cells(tables: list[str], methods: list[str], n_folds: int) -> list[tuple[str, str, int]]:
     """What is to be run: whole tables first, so that peers are timed close together."""
     wanted = []
     for table in tables:
         own = [*SUITE[table], *(VARIANTS if table in VARIANT_TABLES else [])]
-        folds = FOLDS if table in FOLDED else 1
+        folds = n_folds if table in FOLDED else 1
         wanted += [(table, method, fold) for fold in range(folds) for method in own if not methods or method in methods]
     return wanted
 
@@ -111,6 +111,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("SSGP_DATA"), help="folder with the Parquet tables")
     parser.add_argument("--tables", nargs="*", default=list(SUITE), choices=list(SUITE), metavar="TABLE")
     parser.add_argument("--methods", nargs="*", default=[], metavar="METHOD")
+    parser.add_argument("--folds", type=int, default=FOLDS, help="of the tables that have folds (default %(default)s)")
     parser.add_argument("--again", action="store_true", help="run cells that have a row already, too")
     parser.add_argument("--cell", nargs=3, metavar=("TABLE", "METHOD", "FOLD"), help="run one cell and print its row")
     options = parser.parse_args()
@@ -120,7 +121,7 @@ def main() -> None:
         print(json.dumps(run_cell(folder, table, method, int(fold))))
         return
     done = set() if options.again else known()
-    todo = [cell for cell in cells(options.tables, options.methods) if cell not in done]
+    todo = [cell for cell in cells(options.tables, options.methods, options.folds) if cell not in done]
     for i, cell in enumerate(todo):
         print(f"[{i + 1}/{len(todo)}] {cell[0]}, {cell[1]}, fold {cell[2]}: ", end="", flush=True)
         run(folder, *cell)
