@@ -75,6 +75,33 @@ class TestInterrupts:
         low, high = model.predict_interval(X, 0.9).T
         assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.92, abs=0.06)
 
+    @pytest.mark.parametrize(
+        ("learned", "said"),
+        [("choose_level", "largest"), ("learn_correction", "does without"), ("learn_calibration", "at their word")],
+    )
+    def test_ctrl_c_while_held_out_rows_are_looked_at(self, learned, said, monkeypatch):
+        X, y, latent = wavy(400)
+
+        def interrupted(*arguments):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(f"ssgp.planting.{learned}", interrupted)
+        with pytest.warns(ConvergenceWarning, match=f"interrupted while .* {said}"):
+            model = small_forest(correct=True).fit(X, y)
+        assert rmse(latent, model.predict(X)) < 0.2
+        assert np.isfinite(model.predict_interval(X)).all()
+
+    def test_ctrl_c_while_the_kernel_is_chosen(self, monkeypatch):
+        X, y, _ = wavy(400)
+
+        def interrupted(self):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("ssgp.training.Trainer.probe", interrupted)
+        with pytest.warns(ConvergenceWarning, match="interrupted while the kernel was chosen"):
+            model = small_forest(kernel="auto", tol=None).fit(X, y)
+        assert model.kernel_ == "squared-exponential"
+
     def test_ctrl_c_while_rows_are_added(self, monkeypatch):
         X, y, latent = wavy(600)
         model = small_forest(keep_rows=True, leaf_size=400).fit(X[:400], y[:400])

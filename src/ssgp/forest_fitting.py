@@ -32,6 +32,7 @@ __all__ = ["ForestFitting", "feature_importances"]
 
 Array = NDArray[np.floating]
 
+DEFAULT_KERNEL = "squared-exponential"
 # A learning step sees one block of some hundred rows: more blocks than hold so many rows bring nothing.
 LEARNING_ROWS = 200_000
 LEARNING_SHARE = 0.35
@@ -150,19 +151,27 @@ class ForestFitting:
         """The kernel: the user's, or the one of the highest bound after a short run of each."""
         if self.kernel != "auto":
             return self.kernel
-        scores, n_steps = {}, TRIED_STEPS
+        n_steps = TRIED_STEPS
         with one_blas_thread():
             if self.deadline < inf:
-                n_steps = max(1, min(TRIED_STEPS, self.affordable_steps("squared-exponential") // (2 * len(KERNELS))))
+                n_steps = max(1, min(TRIED_STEPS, self.affordable_steps(DEFAULT_KERNEL) // (2 * len(KERNELS))))
             rows = self._blocking.sort(self.rows, np.ones(self.rows.X.shape[1]))
-            for kernel in KERNELS:
-                learner = self.learner(kernel, n_steps)
-                rng = np.random.default_rng(self._seeds[2])
-                trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), rng)
-                for _ in trainer.run(learner.schedule):
-                    pass
-                scores[kernel] = trainer.probe()
+            try:
+                scores = {kernel: self._bound_after(kernel, rows, n_steps) for kernel in KERNELS}
+            except KeyboardInterrupt:
+                message = f"interrupted while the kernel was chosen; it is {DEFAULT_KERNEL}"
+                warnings.warn(message, ConvergenceWarning, stacklevel=4)
+                return DEFAULT_KERNEL
         return max(scores, key=lambda kernel: scores[kernel])
+
+    def _bound_after(self, kernel: str, rows: Rows, n_steps: int) -> float:
+        """Bound of a kernel after a short run."""
+        learner = self.learner(kernel, n_steps)
+        rng = np.random.default_rng(self._seeds[2])
+        trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), rng)
+        for _ in trainer.run(learner.schedule):
+            pass
+        return trainer.probe()
 
     def affordable_steps(self, kernel: str) -> int:
         """Steps of the learning run: as many as there is time for."""

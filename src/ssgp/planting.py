@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.calibration import Calibration, Components
-from ssgp.correction import Correction
 from ssgp.forest import Forest, LeftOut, SpectralTree, TreeRecipe, grow_partition, plant
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
@@ -26,6 +25,7 @@ from ssgp.waves import Waves
 __all__ = ["Planter"]
 
 Array = NDArray[np.floating]
+T = TypeVar("T")
 
 # Trees that lack so small a share of the rows are kept; otherwise they are grown again with all.
 NEGLIGIBLE = 1 / 40
@@ -84,25 +84,25 @@ class Planter:
             return self._predicting(trees), seedlings
         again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
         trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
-        level, correction, whole = choose_level(trials), None, self.recipe.average_prunings
-        width = n_threads(self.n_jobs)
+        level = _unless_interrupted(lambda: choose_level(trials), 0, "leaves were chosen; the largest are taken")
+        correction, width, whole = None, n_threads(self.n_jobs), self.recipe.average_prunings
         if self.correct and monotonic() < self.deadline:
-            correction = self._correction(trials, level, width)
-        calibration = learn_calibration(trials, level, correction, width)
+            correction = _unless_interrupted(
+                lambda: learn_correction(trials, level, self.seed, width),
+                None,
+                "the correction was learned; the forest does without it",
+            )
+        calibration = _unless_interrupted(
+            lambda: learn_calibration(trials, level, correction, width),
+            Calibration(),
+            "the forest was calibrated; the leaves are taken at their word",
+        )
         trees, seedlings = trials[-1].trees, trials[-1].seedlings
         if again:
             forest, seedlings = self._finish(rows, self._coarser(level), seedlings)
             return replace(forest, calibration=calibration, correction=correction), seedlings
         forest = Forest(trees, calibration, correction)
         return (forest if whole else forest.only(level)), seedlings
-
-    def _correction(self, trials: list[Trial], level: int, width: int) -> Correction | None:
-        try:
-            return learn_correction(trials, level, self.seed, width)
-        except KeyboardInterrupt:
-            message = "interrupted while the correction was learned; the forest does without it"
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
-            return None
 
     def _trials(self, rows: Rows, n_passes: float) -> list[Trial]:
         """Every fold's rows, held out in turn; each fold gets its share of the time left for `n_passes`."""
@@ -225,6 +225,15 @@ class Planter:
         if self.recipe.average_prunings:
             return [forest.components(X, self.n_jobs)]
         return [forest.only(level).components(X, self.n_jobs) for level in range(len(self.recipe.groups))]
+
+
+def _unless_interrupted(learn: Callable[[], T], otherwise: T, what: str) -> T:
+    """What is learned, or, after Ctrl-C, what does without."""
+    try:
+        return learn()
+    except KeyboardInterrupt:
+        warnings.warn(f"interrupted while {what}", ConvergenceWarning, stacklevel=2)
+        return otherwise
 
 
 def _without(rows: Rows, hidden: NDArray[np.integer]) -> Rows:
