@@ -252,6 +252,12 @@ def test_table_1_keeps_the_authors_split_apart():
     assert (theirs.method, theirs.rmse[0]) == ("PIC+", 5.0)
 
 
+def test_table_1_counts_a_split_once_where_nothing_has_converged_yet():
+    rows = [row for r in (1, 20) for row in made_up(suite="blog", n_draws=r, rmse=float(r))]
+    (line,) = table_lines(Results(rows))
+    assert (line.rmse[0], line.n_splits) == (20.0, 1)
+
+
 class Page(HTMLParser):
     """What a page holds."""
 

@@ -86,7 +86,7 @@ def converged(results: Results, suite: str, method: str) -> Results:
     own = results.where(suite=suite, method=method)
     ended = own.where(kind="converged")
     if not ended.rows and own.rows:
-        ended = own.where(iteration=max(own.values("iteration")))
+        ended = own.where(iteration=max(own.values("iteration")), n_draws=max(own.values("n_draws")))
     return ended.where(gamma=0.0) if method == "sVBSSGP" else ended
 
 
