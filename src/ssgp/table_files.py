@@ -103,13 +103,22 @@ class TableSource:
     types: Types = field(default_factory=dict)
 
     @cached_property
-    def schema(self) -> pa.Schema:
-        """Names and types of the columns; of CSV files, judged by their beginning."""
+    def _schemas(self) -> list[pa.Schema]:
+        """Of each file, the columns of the first in its order."""
         first, *others = [file.schema(self.types) for file in self.files]
         for file, schema in zip(self.files[1:], others, strict=True):
             check_columns(first.names, schema.names, f"{file.name!r} has no column", "as there is in the first file")
-        selected = [pa.schema([schema.field(name) for name in first.names]) for schema in others]
-        return self._unified([first, *selected])
+        return [first, *(pa.schema([schema.field(name) for name in first.names]) for schema in others)]
+
+    @property
+    def column_names(self) -> list[str]:
+        """Of the table."""
+        return self._schemas[0].names
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns; of CSV files, judged by their beginning."""
+        return self._unified(self._schemas)
 
     def _unified(self, schemas: list[pa.Schema]) -> pa.Schema:
         try:
@@ -125,11 +134,6 @@ class TableSource:
             with file.opened() as data:
                 counts.append(file.format.n_rows(data))
         return None if None in counts else sum(cast(list[int], counts))
-
-    @property
-    def column_names(self) -> list[str]:
-        """Of the table."""
-        return self.schema.names
 
     def with_types(self, types: Types) -> "TableSource":
         """The same table, with the types of columns that are known beforehand."""
