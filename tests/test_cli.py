@@ -378,7 +378,7 @@ class TestInspect:
             "n_trees=2",
             "unit: dropped: always 'm'",
             "n_rows 297",
-            "What predictions depend on:",
+            "Feature importances",
         ):
             assert text in out
 

@@ -63,7 +63,9 @@ def _importances(found: dict[str, Any]) -> str:
     width = max(len(name) for name, _ in shares)
     longest = shares[0][1]
     bars = [f"  {name:<{width}} {share:6.1%} {'#' * round(BAR * share / longest)}".rstrip() for name, share in shares]
-    return "\n".join(["What predictions depend on:", *bars])
+    return "\n".join(
+        ["Feature importances, by lengthscale (an effect that is a straight line counts for little):", *bars]
+    )
 
 
 def _short(value: object) -> str:
