@@ -28,6 +28,7 @@ pytest.importorskip("typer", reason="the command line is not installed")
 from typer.testing import CliRunner
 
 from ssgp.cli.app import app
+from ssgp.cli.output import Output
 from ssgp.cli.progress_display import LineDisplay, Pace, TerminalDisplay
 
 SOURCE = Path(ssgp.__file__).parents[1]
@@ -214,7 +215,7 @@ class TestFit:
         monkeypatch.setattr("ssgp.TableEncoder.fit_transform", press)
         path = folder / "nothing"
         code, _, err = run("fit", folder / "train.csv", "--target", "height", *QUICK, "--out", path, "--json")
-        assert (code, err) == (130, "ssgp: interrupted; nothing was written\n")
+        assert (code, err) == (130, "ssgp: interrupted; what was not finished was not written\n")
         assert not path.exists()
 
 
@@ -528,6 +529,11 @@ class TestMistakes:
         code, _, err = run("inspect", folder / "m", "--debug")
         assert code == 1
         assert "Traceback" in err
+
+
+def test_json_has_no_words_that_are_not_json(capsys):
+    Output(as_json=True).result({"mnlp": float("inf"), "parts": [{"r2": float("nan")}, 1.5]}, "")
+    assert json.loads(capsys.readouterr().out) == {"mnlp": None, "parts": [{"r2": None}, 1.5], "warnings": []}
 
 
 class TestProgress:

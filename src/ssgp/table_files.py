@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from ssgp.close_names import hint
+from ssgp.close_names import hint, listed
 from ssgp.table_formats import FORMATS, TableFormat, Types, without_compression
 
 __all__ = ["BATCH_ROWS", "STANDARD_INPUT", "TableFileError", "TableSource", "check_columns", "open_table"]
@@ -213,12 +213,7 @@ def check_columns(wanted: Sequence[str], there: Sequence[str], message: str, aft
     for name in wanted:
         if name not in there:
             end = f" {after}" if after else ""
-            raise TableFileError(f"{message} {name!r}{end}{hint(name, there)}. Its columns: {_listed(there)}")
-
-
-def _listed(names: Sequence[str], most: int = 30) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + more
+            raise TableFileError(f"{message} {name!r}{end}{hint(name, there)}. Its columns: {listed(there)}")
 
 
 def _local_names(name: str) -> list[str]:
@@ -238,7 +233,10 @@ def _known(name: str, files: Sequence[str]) -> list[str]:
     known = [own for own in files if _suffix(own) in FORMATS]
     formats = {FORMATS[_suffix(own)].name for own in known}
     if not known:
-        raise TableFileError(f"there is no table in {name!r}: no file that ends in {_suffixes()}")
+        raise TableFileError(
+            f"there is no table in {name!r}: no file that ends in {_suffixes()}; "
+            f"files in folders below are found by '{name}/**/*.parquet'"
+        )
     if len(formats) > 1:
         raise TableFileError(
             f"{name!r} has files of several formats ({', '.join(sorted(formats))}); choose some: '{name}/*.parquet'"
@@ -263,10 +261,12 @@ def _format_of(name: str) -> TableFormat:
 
 def _remote_files(name: str) -> list[TableFile]:
     filesystem, path = _filesystem(name)
+    # To ask a web server for a folder is to fetch the file.
+    listable = not name.startswith(("http://", "https://"))
     try:
-        if filesystem.isdir(path):
+        if listable and filesystem.isdir(path):
             names = _known(name, sorted(filesystem.ls(path, detail=False)))
-        elif glob.has_magic(path) and not name.startswith("http"):
+        elif listable and glob.has_magic(path):
             names = _known(name, sorted(filesystem.glob(path)))
         else:
             names = [path]
@@ -274,8 +274,10 @@ def _remote_files(name: str) -> list[TableFile]:
             raise TableFileError(f"there is no file {name!r}")
     except ImportError as error:
         raise _missing_driver(name, error) from error
+    formats = [_format_of(own.partition("?")[0]) for own in names]
     return [
-        TableFile(own, _format_of(own.partition("?")[0]), lambda own=own: filesystem.open(own, "rb")) for own in names
+        TableFile(own, format, lambda own=own: filesystem.open(own, "rb"))
+        for own, format in zip(names, formats, strict=True)
     ]
 
 

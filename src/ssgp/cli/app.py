@@ -79,7 +79,7 @@ def _with_exit_code(command: Callable[..., int]) -> Callable[..., None]:
         try:
             code = command(*arguments, debug=debug, **options)
         except KeyboardInterrupt:
-            print("ssgp: interrupted; nothing was written", file=sys.stderr)
+            print("ssgp: interrupted; what was not finished was not written", file=sys.stderr)
             code = INTERRUPTED
         except BrokenPipeError:
             # Who reads has seen enough; what is left must go somewhere, or Python complains at the end.

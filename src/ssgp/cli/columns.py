@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ssgp.cli.errors import WrongUsage
-from ssgp.close_names import hint
+from ssgp.close_names import hint, listed
 
 __all__ = ["ColumnRoles", "check_column", "choose_columns", "split_names"]
 
@@ -51,7 +51,7 @@ def split_names(values: Sequence[str], names: Sequence[str]) -> list[str]:
 def check_column(option: str, name: str, names: Sequence[str]) -> str:
     """A column that is there, or an error that names the option."""
     if name not in names:
-        raise WrongUsage(f"{option}: there is no column {name!r}{hint(name, names)}; there are {', '.join(names)}")
+        raise WrongUsage(f"{option}: there is no column {name!r}{hint(name, names)}; there are {listed(names)}")
     return name
 
 
@@ -76,7 +76,7 @@ def choose_columns(
     wanted = set(asked["--features"] or names) - set(taken) - set(asked["--exclude"])
     chosen = [name for name in names if name in wanted]
     if not chosen:
-        raise WrongUsage(f"no column is left to learn from: the table has {', '.join(names)}")
+        raise WrongUsage(f"no column is left to learn from: the table has {listed(names)}")
     return ColumnRoles(target, chosen, asked["--key"], weight)
 
 

@@ -19,6 +19,7 @@ from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import Scores, judge, judge_normal, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.targets import target_of
+from ssgp.close_names import listed
 from ssgp.column_encodings import Dropped
 from ssgp.column_fitting import KINDS
 from ssgp.progress import observed
@@ -127,7 +128,7 @@ def _kinds(pairs: Sequence[str], features: list[str]) -> Any:  # noqa: ANN401  c
 def _read(table: pa.Table, roles: ColumnRoles, data: str) -> tuple[Rows, int]:
     """Rows whose target is known, and how many others there are."""
     if not table.num_rows:
-        raise CommandError(f"{data!r} has no rows, only names of columns: {', '.join(table.column_names)}")
+        raise CommandError(f"{data!r} has no rows, only names of columns: {listed(table.column_names)}")
     y = target_of(table[roles.target], roles.target)
     known = np.isfinite(y)
     if known.sum() < LEAST_ROWS:

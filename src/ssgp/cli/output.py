@@ -1,6 +1,7 @@
 """What a command says: text for people, or one JSON object for programs."""
 
 import json
+import math
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,7 @@ class Output:
     def result(self, found: dict[str, Any], text: str) -> None:
         """What the command found: as JSON for programs, as text for people."""
         if self._as_json:
-            print(json.dumps({**found, "warnings": self._warnings}, default=str))
+            print(json.dumps(_finite({**found, "warnings": self._warnings}), allow_nan=False))
         else:
             self.say(text)
 
@@ -62,6 +63,15 @@ class Output:
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda message, *_, **__: self.warn(one_line(message))
             yield
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401
+    """The same with null for infinity and NaN, which JSON has no words for."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def amount(number: int, what: str) -> str:
