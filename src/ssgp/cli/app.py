@@ -86,8 +86,6 @@ def _with_exit_code(command: Callable[..., int]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except Exception as error:
-            if isinstance(error, _BadCommandLine | typer.Exit):
-                raise
             code = report(error, debug)
         raise typer.Exit(code)
 

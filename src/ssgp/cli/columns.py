@@ -65,8 +65,8 @@ def choose_columns(
 ) -> ColumnRoles:
     """Parts of the columns `names`, from what a user asked for; without features, all others are features."""
     check_column("--target", target, names)
-    listed = {"--features": features, "--exclude": exclude, "--key": key, "--weight": [weight] if weight else []}
-    asked = {option: split_names(values, names) for option, values in listed.items()}
+    given = {"--features": features, "--exclude": exclude, "--key": key, "--weight": [weight] if weight else []}
+    asked = {option: split_names(values, names) for option, values in given.items()}
     for option, columns in asked.items():
         for name in columns:
             check_column(option, name, names)
