@@ -203,6 +203,18 @@ def test_callbacks_and_requests_stay_behind(tiny, path):
     same(ssgp.load(path).predict(NEW), model.predict(NEW))
 
 
+def test_notes_and_importances_are_in_the_summary(path):
+    table = pd.DataFrame(X, columns=pd.Index(["a", "b", "c"]))
+    forest = small_forest(n_trees=1, max_iter=5, correct=False)
+    model = make_pipeline(ssgp.TableEncoder(), forest).fit(table, Y)
+    ssgp.save(model, path, notes={"target": "height", "key": ["id"]})
+    found = read_summary(path)
+    assert found["notes"] == {"target": "height", "key": ["id"]}
+    assert found["feature_importances"] == dict(zip("abc", forest.feature_importances_.tolist(), strict=True))
+    ssgp.save(model, path)
+    assert "notes" not in read_summary(path)
+
+
 def test_the_summary_is_there_without_loading(corrected, path):
     model, X = corrected
     model.save(path)

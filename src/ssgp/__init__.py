@@ -3,18 +3,17 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ssgp import bases, metrics
-from ssgp.dtc import DTCRegressor
-from ssgp.exact import ExactGPRegressor
-from ssgp.pic import PICRegressor
-from ssgp.sparse_spectrum import SSGPRegressor
-from ssgp.spectral_forest import SpectralForestRegressor
-from ssgp.svbssgp import SVBSSGPRegressor
-from ssgp.vssgp import VSSGPRegressor
-
 if TYPE_CHECKING:
+    from ssgp import bases, metrics
+    from ssgp.dtc import DTCRegressor
+    from ssgp.exact import ExactGPRegressor
+    from ssgp.pic import PICRegressor
     from ssgp.saved_models import load, save
+    from ssgp.sparse_spectrum import SSGPRegressor
+    from ssgp.spectral_forest import SpectralForestRegressor
+    from ssgp.svbssgp import SVBSSGPRegressor
     from ssgp.table_encoder import TableEncoder
+    from ssgp.vssgp import VSSGPRegressor
 
 __all__ = [
     "DTCRegressor",
@@ -32,14 +31,28 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-# What reads tables and files is imported when it is first used.
-_LATER = {"TableEncoder": "ssgp.table_encoder", "load": "ssgp.saved_models", "save": "ssgp.saved_models"}
+# Imported when first used: the command line answers `--help` before numpy and scikit-learn would be there.
+_MODULES = {
+    "DTCRegressor": "dtc",
+    "ExactGPRegressor": "exact",
+    "PICRegressor": "pic",
+    "SSGPRegressor": "sparse_spectrum",
+    "SVBSSGPRegressor": "svbssgp",
+    "SpectralForestRegressor": "spectral_forest",
+    "TableEncoder": "table_encoder",
+    "VSSGPRegressor": "vssgp",
+    "load": "saved_models",
+    "save": "saved_models",
+}
+_SUBMODULES = {"bases", "metrics", "saved_models"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    if name not in _LATER:
+    if name in _SUBMODULES:
+        return import_module(f"ssgp.{name}")
+    if name not in _MODULES:
         raise AttributeError(f"module 'ssgp' has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+    return getattr(import_module(f"ssgp.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

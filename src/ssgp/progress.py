@@ -2,12 +2,14 @@
 
 import copy
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-__all__ = ["CallbackSupportMixin", "Monitor", "StepHooks"]
+__all__ = ["CallbackSupportMixin", "Monitor", "Observer", "StepHooks", "observed"]
 
 try:
     from sklearn.callback import CallbackSupportMixin  # pyright: ignore[reportAssignmentType]
@@ -18,6 +20,21 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks; fitting works w
 
 
 Monitor = Callable[[int, Callable[[], Any]], bool | None]
+Observer = Callable[[str, int, int], None]
+_OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Let fits inside call ``observer(what, done, total)``, where `what` is "step" or "tree".
+
+    It reaches regressors anywhere in a pipeline. Trees report from the threads that planted them.
+    """
+    token = _OBSERVER.set(observer)
+    try:
+        yield
+    finally:
+        _OBSERVER.reset(token)
 
 
 class StepHooks:
@@ -46,7 +63,8 @@ class StepHooks:
         verbose: int,
     ) -> None:
         self._estimator, self._max_iter, self._attributes = estimator, max_iter, attributes
-        self._monitor = monitor
+        self._monitor, self._observer = monitor, _OBSERVER.get()
+        self._print_trees = bool(verbose)
         self._every = max(1, max_iter // (10 if verbose == 1 else 100)) if verbose else 0
         self._started = time.perf_counter()
         self._context = None
@@ -60,6 +78,8 @@ class StepHooks:
         if self._every and n_iter % self._every == 0:
             seconds = time.perf_counter() - self._started
             print(f"step {n_iter}/{self._max_iter}  bound per row {bound:.4f}  {seconds:.1f} s", flush=True)
+        if self._observer is not None:
+            self._observer("step", n_iter, self._max_iter)
         if self._context is not None:
             step = self._context.subcontext(task_name="step")
             step.call_on_fit_task_begin(estimator=self._estimator)
@@ -69,6 +89,13 @@ class StepHooks:
         if self._monitor is not None:
             stop |= bool(self._monitor(n_iter, self._snapshot))
         return stop
+
+    def after_tree(self, done: int, total: int) -> None:
+        """A tree of a forest has been planted."""
+        if self._print_trees:
+            print(f"tree {done}/{total}", flush=True)
+        if self._observer is not None:
+            self._observer("tree", done, total)
 
     def _snapshot(self) -> BaseEstimator:
         """The estimator as if training had stopped now."""

@@ -20,7 +20,7 @@ from ssgp.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.storable import ESTIMATORS, KINDS
 from ssgp.whole_file import FilePath, whole_file
 
-__all__ = ["SavedModelError", "load", "read_summary", "save"]
+__all__ = ["SavedModelError", "check_place", "load", "read_summary", "save"]
 
 # Name of the one text in the file's header; two would come in any order, and a model should give the same file twice.
 ENTRY = "ssgp_model"
@@ -34,7 +34,7 @@ class SavedModelError(ValueError):
     """A file that is not a saved model, or not a whole one, or one that this version cannot read."""
 
 
-def save(model: Any, path: FilePath) -> None:  # noqa: ANN401  checked here
+def save(model: Any, path: FilePath, *, notes: dict[str, Any] | None = None) -> None:  # noqa: ANN401  checked here
     """Write a fitted model to one file.
 
     The file holds settings, fitted attributes and, where the model keeps them, its training rows: a loaded model
@@ -46,14 +46,16 @@ def save(model: Any, path: FilePath) -> None:  # noqa: ANN401  checked here
         Fitted.
     path : path-like
         Where to; a file that is there is replaced once the new one is whole.
+    notes : dict, optional
+        What else readers of the file should know, as JSON can write it: `read_summary` gives it back.
     """
     _check_model(model)
-    _check_target(path)
+    check_place(path)
     flat = flatten(model, KINDS)
     header = {
         "format_version": FORMAT_VERSION,
         "ssgp_version": __version__,
-        "summary": _summary(model),
+        "summary": _summary(model) | ({} if notes is None else {"notes": notes}),
         "root": flat.root,
         "objects": flat.objects,
     }
@@ -120,7 +122,8 @@ def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
         check_is_fitted(step)
 
 
-def _check_target(path: FilePath) -> None:
+def check_place(path: FilePath) -> None:
+    """Raise if no model can be saved there: better before it is fitted than after."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"cannot save the model to {_quoted(path)}: it is a folder, give the name of a file")
     if not Path(path).absolute().parent.is_dir():
@@ -143,9 +146,21 @@ def _summary(model: Any) -> dict[str, Any]:  # noqa: ANN401
         "feature_names_in": None if names is None else [str(name) for name in names],
         **described,
         "training": {name: _plain(value) for name, value in training.items()},
+        **_importances(steps),
         "sklearn_version": sklearn.__version__,
         "numpy_version": np.__version__,
     }
+
+
+def _importances(steps: list[Any]) -> dict[str, dict[str, float]]:
+    """How much each feature matters, where the model knows."""
+    first, last = steps[0], steps[-1]
+    found = getattr(last, "feature_importances_", None)
+    if found is None:
+        return {}
+    own = getattr(last, "feature_names_in_", [f"x{i}" for i in range(len(found))])
+    names = own if first is last else first.get_feature_names_out()
+    return {"feature_importances": {str(name): float(share) for name, share in zip(names, found, strict=True)}}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

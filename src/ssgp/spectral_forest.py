@@ -229,7 +229,7 @@ default="squared-exponential"
 
             hooks = StepHooks(self, fitting.sizes.max_iter, snapshot, None, self.verbose)
             fitting.run(hooks, kernel, parameters, bounds)
-            fitted = fitting.attributes(kernel, parameters, bounds, self._report_tree if self.verbose else None)
+            fitted = fitting.attributes(kernel, parameters, bounds, hooks.after_tree)
             keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
             vars(self).update(fitted, _seed=seed, _rows=rows if keep else None)
             hooks.close(fitted)
@@ -335,10 +335,6 @@ default="squared-exponential"
                 "set warm_start=False to start anew"
             )
         return last
-
-    @staticmethod
-    def _report_tree(done: int, total: int) -> None:
-        print(f"tree {done}/{total}", flush=True)
 
 
 def _set(value: Any) -> Any:  # noqa: ANN401  a setting

@@ -1,6 +1,5 @@
 """From a table of mixed columns to the numbers that regressors need."""
 
-import difflib
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -13,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp.arrow_columns import Column, family, is_array, to_table
+from ssgp.close_names import hint
 from ssgp.column_encodings import ColumnEncoding, Dropped
 from ssgp.column_fitting import KINDS, ColumnFitting
 from ssgp.saving import SaveMixin
@@ -54,6 +54,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     ----------
     columns_ : list of ColumnEncoding
         What is done to each column.
+    families_ : dict of str
+        What each column held: ``"numbers"``, ``"text"``, ``"times"``, ...
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -175,6 +177,12 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         return np.array(_distinct([name for column in self.columns_ for name in column.feature_names()]), dtype=object)
 
+    @property
+    def families_(self) -> dict[str, str]:
+        """What each column of the table held in `fit`, in words: numbers, text, times, ..."""
+        check_is_fitted(self, "columns_")
+        return dict(self._families)
+
     def describe(self) -> str:
         """What is done to the table, one line a column."""
         check_is_fitted(self, "columns_")
@@ -185,7 +193,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
             if kind not in KINDS:
                 raise ValueError(f"kinds[{name!r}] must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
             if name not in table.column_names:
-                raise ValueError(f"kinds has {name!r}, and X has no such column{_like(name, table.column_names)}")
+                raise ValueError(f"kinds has {name!r}, and X has no such column{hint(name, table.column_names)}")
         return dict(self.kinds or {})
 
     def _remember(self, X: Any, table: pa.Table, columns: list[ColumnEncoding]) -> None:  # noqa: ANN401
@@ -199,8 +207,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     def _column(self, table: pa.Table, name: str) -> Column:
         """A column of a table, if it is there and holds what it held in fit."""
         if name not in table.column_names:
-            hint, found = _like(name, table.column_names), ", ".join(map(repr, table.column_names)) or "none"
-            raise ValueError(f"column {name!r} is missing: it was there in fit{hint}. Columns of X: {found}")
+            meant, found = hint(name, table.column_names), ", ".join(map(repr, table.column_names)) or "none"
+            raise ValueError(f"column {name!r} is missing: it was there in fit{meant}. Columns of X: {found}")
         column, expected = table.column(name), self._families[name]
         # In some tables the type of a column without values is anyone's guess.
         if column.null_count == len(column):
@@ -215,12 +223,6 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _like(name: str, names: list[str]) -> str:
-    """A hint at the column that may be meant."""
-    close = difflib.get_close_matches(name, names, 1) or [other for other in names if other.lower() == name.lower()]
-    return f" (is {close[0]!r} meant?)" if close else ""
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -14,9 +14,9 @@ QUICK_RESULTS = Path("results/experiments-quick")
 PAGE = Path("figures/experiments")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run or draw."""
-    options = _parser().parse_args(arguments)
+def main(arguments: list[str] | None = None, name: str = "python -m ssgp.experiments") -> int:
+    """Run or draw; `name` is what the command is called in its help."""
+    options = _parser(name).parse_args(arguments)
     results = options.results or (QUICK_RESULTS if options.quick else RESULTS)
     failed = 0
     if options.command == "run":
@@ -30,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m ssgp.experiments", description="The paper's evaluation.")
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=name, description="The paper's evaluation.")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="fit what has no results yet, then draw")
     draw = commands.add_parser("draw", help="draw figures and page from the results, without fitting")

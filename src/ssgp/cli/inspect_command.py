@@ -1,0 +1,76 @@
+"""``ssgp inspect``: what a saved model is."""
+
+import os
+from typing import Any
+
+import ssgp
+from ssgp.cli.output import Output, amount
+from ssgp.cli.predictor import check_model_file
+from ssgp.saved_models import read_summary
+
+__all__ = ["inspect_command"]
+
+MOST_IMPORTANT = 10
+BAR = 20
+
+
+def inspect_command(model: str, output: Output) -> int:
+    """Tell what is in a file, without loading the model; return the exit code."""
+    check_model_file(model)
+    found = {"path": model, "bytes": os.path.getsize(model), **read_summary(model)}
+    parts = (_head(found), _notes(found), _settings(found), _columns(found), _training(found), _importances(found))
+    output.result(found, "\n".join(part for part in parts if part))
+    return 0
+
+
+def _head(found: dict[str, Any]) -> str:
+    written = f"ssgp {found['ssgp_version']}, scikit-learn {found['sklearn_version']}, numpy {found['numpy_version']}"
+    return f"{found['path']}: {' and '.join(found['classes'])}, {_size(found['bytes'])}\nWritten by {written}"
+
+
+def _notes(found: dict[str, Any]) -> str:
+    notes = found.get("notes")
+    if notes is None:
+        return ""
+    key = f", rows named by {', '.join(notes['key'])}" if notes.get("key") else ""
+    mean, deviation = notes["target_mean"], notes["target_deviation"]
+    return f"Predicts {notes['target']} (mean {mean:.4g}, deviation {deviation:.4g} in training){key}"
+
+
+def _settings(found: dict[str, Any]) -> str:
+    """Those that are not the estimator's own."""
+    usual = getattr(ssgp, found["classes"][-1])().get_params()
+    changed = {name: value for name, value in found["settings"].items() if value != usual.get(name)}
+    listed = ", ".join(f"{name}={value}" for name, value in changed.items())
+    return f"Settings: {listed or 'as they come'}{', others as they come' if listed else ''}"
+
+
+def _columns(found: dict[str, Any]) -> str:
+    names = found["feature_names_in"] or [f"x{i}" for i in range(found["n_features_in"])]
+    lines = found.get("columns", names)
+    return "\n".join([f"Inputs, {amount(len(lines), 'column')}:", *(f"  {line}" for line in lines)])
+
+
+def _training(found: dict[str, Any]) -> str:
+    values = found["training"].items()
+    return "Training: " + ", ".join(f"{name.removesuffix('_')} {_short(value)}" for name, value in values)
+
+
+def _importances(found: dict[str, Any]) -> str:
+    shares = sorted(found.get("feature_importances", {}).items(), key=lambda item: -item[1])[:MOST_IMPORTANT]
+    if not shares:
+        return ""
+    width = max(len(name) for name, _ in shares)
+    longest = shares[0][1]
+    bars = [f"  {name:<{width}} {share:6.1%} {'#' * round(BAR * share / longest)}".rstrip() for name, share in shares]
+    return "\n".join(
+        ["Feature importances, by lengthscale (an effect that is a straight line counts for little):", *bars]
+    )
+
+
+def _short(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:,.1f} kB"

@@ -1,0 +1,119 @@
+"""What a command says: text for people, or one JSON object for programs."""
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ssgp.cli.errors import one_line
+from ssgp.cli.progress_display import Display, LineDisplay, NoDisplay, TerminalDisplay
+
+__all__ = ["Output", "amount", "duration", "table_lines"]
+
+
+class Output:
+    """Where messages, warnings, progress and results go.
+
+    Messages and results go to the standard output, warnings and progress to standard error.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to print nothing but errors.
+    as_json : bool
+        Whether to print one JSON object, at the end, and nothing else; warnings are in it.
+    """
+
+    def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
+        self._silent, self._as_json = quiet or as_json, as_json
+        self._warnings: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Tell people something."""
+        if not self._silent:
+            print(text, flush=True)
+
+    def warn(self, text: str) -> None:
+        """Tell people something that they may not expect."""
+        self._warnings.append(text)
+        if not self._silent:
+            print(f"ssgp: warning: {text}", file=sys.stderr, flush=True)
+
+    def result(self, found: dict[str, Any], text: str) -> None:
+        """What the command found: as JSON for programs, as text for people."""
+        if self._as_json:
+            print(json.dumps(_finite({**found, "warnings": self._warnings}), allow_nan=False))
+        else:
+            self.say(text)
+
+    def progress(self) -> Display:
+        """What shows how far a command is: a bar on a terminal, a line now and then elsewhere."""
+        if self._silent:
+            return NoDisplay()
+        return TerminalDisplay() if sys.stderr.isatty() else LineDisplay()
+
+    @contextmanager
+    def warnings_told(self) -> Iterator[None]:
+        """Print the library's warnings as messages, one line each."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_, **__: self.warn(one_line(message))
+            yield
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401
+    """The same with null for infinity and NaN, which JSON has no words for."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def amount(number: int, what: str) -> str:
+    """A count in words.
+
+    Examples
+    --------
+    >>> amount(1, "row"), amount(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    Examples
+    --------
+    >>> duration(0.318), duration(42.0), duration(200.0), duration(7260.0)
+    ('0.3 s', '42 s', '3 min 20 s', '2 h 1 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows of text below each other, the first column to the left and numbers to the right.
+
+    Examples
+    --------
+    >>> print(table_lines(["", "RMSE"], [["model", "1.25"], ["mean", "13.5"]]))
+           RMSE
+    model  1.25
+    mean   13.5
+    """
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = []
+    for first, *others in (header, *rows):
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,119 @@
+"""A saved model as commands use it: from a table to predictions."""
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from sklearn.pipeline import Pipeline
+
+from ssgp.cli.errors import CommandError
+from ssgp.close_names import hint
+from ssgp.column_encodings import Dropped
+from ssgp.mixture_regressor import MixtureRegressor
+from ssgp.saved_models import load, read_summary
+from ssgp.table_encoder import TableEncoder
+from ssgp.table_files import TableSource
+
+__all__ = ["Predictor", "check_model_file", "load_predictor"]
+
+Array = NDArray[np.floating]
+
+# What text in a CSV file is read as, by what the column held when the model was fitted.
+CSV_TYPES = {
+    "numbers": pa.float64(),
+    "truth values": pa.bool_(),
+    "times": pa.timestamp("us"),
+    "times with a time zone": pa.timestamp("us", "UTC"),
+    "times of day": pa.time32("s"),
+    "text": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A fitted model that predicts the rows of a table.
+
+    Attributes
+    ----------
+    encoder : TableEncoder or None
+        Makes numbers of the columns; without it they have to be numbers.
+    regressor : estimator
+        Of this library.
+    notes : dict
+        What was noted when it was fitted: the target, what it holds, its mean and deviation, and the columns that
+        name a row.
+    """
+
+    encoder: TableEncoder | None
+    regressor: Any
+    notes: dict[str, Any]
+
+    @property
+    def inputs(self) -> list[str]:
+        """Columns that predictions need."""
+        if self.encoder is None:
+            return [str(name) for name in self.regressor.feature_names_in_]
+        return [column.name for column in self.encoder.columns_ if not isinstance(column, Dropped)]
+
+    @property
+    def is_mixture(self) -> bool:
+        """Whether predictions are mixtures, not normal."""
+        return isinstance(self.regressor, MixtureRegressor)
+
+    def typed(self, source: TableSource, target: str | None = None) -> TableSource:
+        """A table to predict, whose text is read as it was in fit; text that is no input or target stays as it is."""
+        held = dict.fromkeys(source.column_names, "text") | dict.fromkeys(self.inputs, "numbers")
+        if self.encoder is not None:
+            held |= {name: self.encoder.families_[name] for name in self.inputs}
+        if target is not None:
+            held[target] = self.notes.get("target_holds", "numbers")
+        return source.with_types({name: CSV_TYPES.get(kind, pa.string()) for name, kind in held.items()})
+
+    def encode(self, table: pa.Table) -> Any:  # noqa: ANN401  what regressors take
+        """Inputs of the regressor."""
+        return table.select(self.inputs) if self.encoder is None else self.encoder.transform(table)
+
+    def quantiles(self, X: Any, levels: list[float]) -> Array:  # noqa: ANN401
+        """Quantiles of an observation, shape (n, k)."""
+        if self.is_mixture:
+            return self.regressor.predict_quantiles(X, levels)
+        mean, std = self.regressor.predict(X, return_std=True)
+        return mean[:, None] + std[:, None] * ndtri(levels)
+
+    def with_jobs(self, jobs: int | None) -> "Predictor":
+        """The same, on so many threads."""
+        if jobs is None or "n_jobs" not in self.regressor.get_params():
+            return self
+        return replace(self, regressor=self.regressor.set_params(n_jobs=jobs))
+
+
+def check_model_file(path: str) -> None:
+    """Raise if there is no such file, and say which one may be meant."""
+    if os.path.isdir(path):
+        raise CommandError(f"{path!r} is a folder; give the file of a saved model")
+    if not os.path.exists(path):
+        folder, name = os.path.split(path)
+        there = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+        raise CommandError(f"there is no model {path!r}{hint(name, there)}")
+
+
+def load_predictor(path: str) -> Predictor:
+    """Read a model that predicts tables."""
+    check_model_file(path)
+    model, notes = load(path), read_summary(path).get("notes", {})
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    encoder = steps[0] if isinstance(steps[0], TableEncoder) else None
+    regressor = steps[-1]
+    if encoder is regressor:
+        raise CommandError(f"{path!r} holds a {type(regressor).__name__}, which predicts nothing")
+    names_from = regressor if encoder is None else encoder
+    if not hasattr(names_from, "feature_names_in_"):
+        raise CommandError(
+            f"{path!r} was fitted on an array without names, so that columns of a file cannot be told apart; "
+            "fit it on a table, or with `ssgp fit`"
+        )
+    return Predictor(encoder, regressor, notes)

@@ -1,0 +1,140 @@
+"""How good predictions are, and how honest, from sums that need no more memory for more rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from ssgp.cli.output import table_lines
+from ssgp.cli.predictor import Predictor
+
+__all__ = ["LEVELS", "Judged", "Scores", "judge", "judge_normal", "scores_text"]
+
+Array = NDArray[np.floating]
+
+# Of the intervals that are looked at.
+LEVELS = (0.5, 0.9, 0.95)
+TAILS = [*(0.5 - level / 2 for level in LEVELS), *(0.5 + level / 2 for level in LEVELS)]
+# Draws of a mixture from which its CRPS is estimated, without bias.
+CRPS_DRAWS = 50
+PIT_BINS = 100
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What predictions said of rows whose targets are known.
+
+    Attributes
+    ----------
+    mean, log_density, cdf, crps : arrays of shape (n,)
+        Predicted mean; log density and cumulative probability of the target; continuous ranked probability score.
+    low, high : arrays of shape (n, 3)
+        Ends of the central intervals of `LEVELS`.
+    """
+
+    mean: Array
+    log_density: Array
+    cdf: Array
+    crps: Array
+    low: Array
+    high: Array
+
+
+def judge(predictor: Predictor, X: Any, y: Array) -> Judged:  # noqa: ANN401  what regressors take
+    """Predict rows and look at what came true."""
+    model = predictor.regressor
+    if not predictor.is_mixture:
+        return judge_normal(y, *model.predict(X, return_std=True))
+    low, high = np.split(model.predict_quantiles(X, TAILS), 2, axis=1)
+    draws = model.sample_y(X, CRPS_DRAWS)
+    return Judged(model.predict(X), model.log_prob(X, y), model.cdf(X, y), crps_of_draws(y, draws), low, high)
+
+
+def judge_normal(y: Array, mean: Array, std: Array) -> Judged:
+    """The same of normal predictions."""
+    z = (y - mean) / std
+    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+    crps = std * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
+    log_density = -0.5 * z * z - np.log(std) - 0.5 * np.log(2 * np.pi)
+    low, high = np.split(mean[:, None] + std[:, None] * ndtri(TAILS), 2, axis=1)
+    return Judged(mean, log_density, ndtr(z), crps, low, high)
+
+
+def crps_of_draws(y: Array, draws: Array) -> Array:
+    """CRPS of a distribution from independent draws of it (n, k): E|X - y| - E|X - X'|/2, without bias."""
+    k = draws.shape[1]
+    ranks = 2.0 * np.arange(1, k + 1) - k - 1
+    apart = 2.0 * np.sort(draws, axis=1) @ ranks / (k * (k - 1))
+    return np.abs(draws - y[:, None]).mean(axis=1) - 0.5 * apart
+
+
+class Scores:
+    """Sums over rows.
+
+    Parameters
+    ----------
+    centre : float
+        A number near the targets, for squares that do not lose digits.
+    """
+
+    def __init__(self, centre: float) -> None:
+        self._centre, self.n_rows = centre, 0
+        self._sums = dict.fromkeys(("y", "y^2", "square", "absolute", "nlp", "crps"), 0.0)
+        self._inside, self._width = np.zeros(len(LEVELS)), np.zeros(len(LEVELS))
+        self._pit = np.zeros(PIT_BINS)
+
+    def add(self, y: Array, judged: Judged) -> None:
+        """More rows."""
+        error, deviation = y - judged.mean, y - self._centre
+        self.n_rows += len(y)
+        self._sums["y"] += float(deviation.sum())
+        self._sums["y^2"] += float(deviation @ deviation)
+        self._sums["square"] += float(error @ error)
+        self._sums["absolute"] += float(np.abs(error).sum())
+        self._sums["nlp"] -= float(judged.log_density.sum())
+        self._sums["crps"] += float(judged.crps.sum())
+        self._inside += ((judged.low <= y[:, None]) & (y[:, None] <= judged.high)).sum(axis=0)
+        self._width += (judged.high - judged.low).sum(axis=0)
+        self._pit += np.histogram(judged.cdf, PIT_BINS, (0.0, 1.0))[0]
+
+    def summary(self) -> dict[str, Any]:
+        """Means over the rows."""
+        n, sums = self.n_rows, self._sums
+        spread = sums["y^2"] - sums["y"] ** 2 / n
+        below = np.cumsum(self._pit) / n
+        return {
+            "rmse": float(np.sqrt(sums["square"] / n)),
+            "mae": sums["absolute"] / n,
+            "r2": 1.0 - sums["square"] / spread if spread > 0 else None,
+            "mnlp": sums["nlp"] / n,
+            "crps": sums["crps"] / n,
+            "intervals": [
+                {"level": level, "coverage": float(inside / n), "mean_width": float(width / n)}
+                for level, inside, width in zip(LEVELS, self._inside, self._width, strict=True)
+            ],
+            "pit": {
+                "distance_from_uniform": float(np.abs(below - np.arange(1, PIT_BINS + 1) / PIT_BINS).max()),
+                # Kolmogorov's distance that 1 of 20 honest models exceeds.
+                "distance_by_chance": float(1.36 / np.sqrt(n)),
+                "shares_of_tenths": (self._pit.reshape(10, -1).sum(axis=1) / n).tolist(),
+            },
+        }
+
+
+def scores_text(columns: dict[str, dict[str, Any]]) -> str:
+    """Summaries side by side, one a column."""
+    found = list(columns.values())
+    measures = {"RMSE": "rmse", "MAE": "mae", "R2": "r2", "MNLP": "mnlp", "CRPS": "crps"}
+    rows = [[name, *(_number(summary[key]) for summary in found)] for name, key in measures.items()]
+    for i, level in enumerate(LEVELS):
+        intervals = [summary["intervals"][i] for summary in found]
+        rows.append([f"{level:.0%} intervals cover", *(f"{own['coverage']:.1%}" for own in intervals)])
+        rows.append(["  mean width", *(_number(own["mean_width"]) for own in intervals)])
+    rows.append(["PIT from uniform", *(f"{summary['pit']['distance_from_uniform']:.3f}" for summary in found)])
+    return table_lines(["", *columns], rows)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.4g}"

@@ -1,0 +1,86 @@
+"""Settings of estimators from words: which there are, what type they have, whether they make sense."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sklearn.utils._param_validation import InvalidParameterError
+
+import ssgp
+from ssgp.cli.errors import WrongUsage, one_line
+from ssgp.close_names import hint
+
+__all__ = ["MODELS", "make_regressor", "parse_pairs", "read_value"]
+
+MODELS = {
+    "forest": "SpectralForestRegressor",
+    "svbssgp": "SVBSSGPRegressor",
+    "ssgp": "SSGPRegressor",
+    "vssgp": "VSSGPRegressor",
+    "dtc": "DTCRegressor",
+    "pic": "PICRegressor",
+    "exact": "ExactGPRegressor",
+}
+# Belong to a session in Python: they print, or go on from a model that is there.
+NOT_SETTABLE = {"verbose", "warm_start"}
+WORDS = {"none": None, "null": None, "true": True, "yes": True, "false": False, "no": False}
+
+
+def read_value(text: str) -> Any:  # noqa: ANN401
+    """A number, a truth value, nothing, a list of numbers, or else the text itself.
+
+    Examples
+    --------
+    >>> [read_value(text) for text in ("3", "1e-3", "no", "None", "[1, 2.5]", "matern-3/2")]
+    [3, 0.001, False, None, [1, 2.5], 'matern-3/2']
+    """
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def parse_pairs(option: str, pairs: Sequence[str]) -> dict[str, str]:
+    """``NAME=VALUE`` of an option that may be given again and again."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise WrongUsage(f"{option}: {pair!r} is not of the form NAME=VALUE")
+        if name in found:
+            raise WrongUsage(f"{option}: {name} is set twice, to {found[name]!r} and to {value!r}")
+        found[name] = value
+    return found
+
+
+def make_regressor(model: str, pairs: Sequence[str], options: Mapping[str, tuple[str, Any]]) -> Any:  # noqa: ANN401
+    """An estimator with these settings.
+
+    Parameters
+    ----------
+    model : str
+        A name of `MODELS`.
+    pairs : sequence of str
+        ``NAME=VALUE`` of ``--set``.
+    options : dict of (str, object)
+        Settings that have an option of their own: its name, and its value or None where it is not given.
+    """
+    regressor = getattr(ssgp, MODELS[model])()
+    texts, allowed = parse_pairs("--set", pairs), sorted(set(regressor.get_params()) - NOT_SETTABLE)
+    for name in texts:
+        if name not in allowed:
+            raise WrongUsage(
+                f"--set: {model} has no setting {name!r}{hint(name, allowed)}; there are {', '.join(allowed)}"
+            )
+    for name, (option, value) in options.items():
+        if name in texts and value is not None:
+            raise WrongUsage(f"--set: {name} is given by {option} as well; leave one of them out")
+    own = {name: value for name, (_, value) in options.items() if value is not None and name in allowed}
+    regressor.set_params(**own, **{name: read_value(text) for name, text in texts.items()})
+    try:
+        regressor._validate_params()
+    except InvalidParameterError as error:
+        raise WrongUsage(f"--set: {one_line(error)}") from error
+    return regressor

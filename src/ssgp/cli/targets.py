@@ -1,0 +1,33 @@
+"""The column that is predicted, as numbers."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ssgp.arrow_columns import Column, family, numbers
+from ssgp.cli.errors import CommandError
+
+__all__ = ["target_of"]
+
+Array = NDArray[np.floating]
+
+NUMERIC = ("numbers", "truth values", "durations", "nothing")
+
+
+def target_of(column: Column, name: str, what: str = "the target") -> Array:
+    """A column as floats, NaN where it is missing, or an error that says what it holds."""
+    holds = family(column.type)
+    if holds not in NUMERIC:
+        example = next((value for value in column.to_pylist() if not _is_number(value)), None)
+        raise CommandError(
+            f"column {name!r} cannot be {what}: it holds {holds}, such as {str(example)!r}, and it has to hold numbers"
+        )
+    return numbers(column.cast(pa.float64()) if holds == "nothing" else column, name)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return value is None
+    return True

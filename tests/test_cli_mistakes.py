@@ -1,0 +1,219 @@
+"""The command line on ordinary days: mistakes with a good message, progress, and how a shell starts it."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import ssgp
+
+pytest.importorskip("typer", reason="the command line is not installed")
+from command_line import QUICK, fails, fill, run
+from ssgp.cli.app import Model
+from ssgp.cli.output import Output
+from ssgp.cli.progress_display import LineDisplay, Pace, TerminalDisplay
+from ssgp.cli.settings import MODELS
+
+SOURCE = Path(ssgp.__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return fill(tmp_path_factory.mktemp("cli"))
+
+
+class TestMistakes:
+    """Exit code 2 for wrong usage, 1 for failure, one line that says what to do."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "message"),
+        [
+            (["train.csv", "--target", "hight"], 2, r"--target: there is no column 'hight' (is 'height' meant?)"),
+            (
+                ["train.csv", "--target", "height", "--features", "est"],
+                2,
+                "--features: there is no column 'est' (is 'e",
+            ),
+            (["train.csv", "--target", "height", "--features", "height"], 2, "'height' is also given as --target"),
+            (["train.csv", "--target", "height", "--key", "id", "--weight", "id"], 2, "'id' is also given as"),
+            (["train.csv", "--target", "height", "--set", "n_tree=2"], 2, "no setting 'n_tree' (is 'n_trees' meant?)"),
+            (["train.csv", "--target", "height", "--set", "n_trees=0"], 2, "must be an int in the range [1, inf)"),
+            (["train.csv", "--target", "height", "--set", "n_trees"], 2, "'n_trees' is not of the form NAME=VALUE"),
+            (["train.csv", "--target", "height", "--set", "verbose=1"], 2, "no setting 'verbose'"),
+            (
+                ["train.csv", "--target", "height", "--seed", "1", "--set", "random_state=2"],
+                2,
+                "given by --seed as well",
+            ),
+            (["train.csv", "--target", "height", "--kind", "east=big"], 2, "number, time, category, drop"),
+            (["train.csv", "--target", "height", "--model", "tree"], 2, "Invalid value for '--model'"),
+            (["train.csv", "--target", "height", "--model", "exact", "--max-time", "1"], 2, "cannot be stopped early"),
+            (["train.csv", "--target", "height", "--hold-out", "0.0001"], 2, "leaves too few"),
+            (["train.csv", "--target", "height", "--features", "east", "--exclude", "east"], 2, "no column is left"),
+            (["train.csv"], 2, "Missing option '--target'"),
+            (["train.csv", "--target", "colour"], 1, "'colour' cannot be the target: it holds text, such as"),
+            (["train.csv", "--target", "when"], 1, "it holds times"),
+            (["train.csv", "--target", "height", "--weight", "north"], 1, "missing or negative values"),
+            (["train.csv", "--target", "height", "--features", "unit"], 1, "no column of X is left to learn from"),
+            (["trian.csv", "--target", "height"], 1, "there is no file 'trian.csv' (is 'train.csv' meant?)"),
+            (["empty.csv", "--target", "height"], 1, "'empty.csv' cannot be read as CSV: Empty CSV file"),
+            (["header.csv", "--target", "height"], 1, "'header.csv' has no rows"),
+            (["one.csv", "--target", "height"], 1, "has 1 row in which the target 'height' is known"),
+            (["table.xlsx", "--target", "height"], 1, "does not end as a table does: .xlsx"),
+        ],
+    )
+    def test_of_fit(self, arguments, code, message, folder, monkeypatch):
+        monkeypatch.chdir(folder)
+        Path("empty.csv").write_text("")
+        Path("header.csv").write_text("east,height\n")
+        Path("one.csv").write_text("east,height\n1,2\n")
+        Path("table.xlsx").write_text("")
+        assert message in fails("fit", *arguments, "--out", "never", code=code)
+        assert not Path("never").exists()
+
+    def test_a_place_that_cannot_be_written_to_is_told_before_the_work(self, folder):
+        train = folder / "train.csv"
+        assert "it is a folder" in fails("fit", train, "--target", "height", "--out", folder)
+        assert "there is no such folder" in fails("fit", train, "--target", "height", "--out", folder / "no" / "m")
+        assert "must end in .parquet" in fails("predict", folder / "m", train, "--out", folder / "p.txt")
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "message"),
+        [
+            (["n", "new.csv"], 1, "there is no model 'n'"),
+            (["new.csv", "new.csv"], 1, "'new.csv' is not a saved model"),
+            ([".", "new.csv"], 1, "'.' is a folder"),
+            (["array", "new.csv"], 1, "was fitted on an array without names"),
+            (["encoder", "new.csv"], 1, "holds a TableEncoder, which predicts nothing"),
+            (["m", "few.csv"], 1, "lacks a column that the model needs: 'north'"),
+            (["m", "text.csv"], 1, "column 'east': CSV conversion error to double: invalid value 'far'"),
+            (["m", "header.csv"], 1, "has no rows to predict"),
+            (["m", "new.csv", "--keep", "idd"], 2, "--keep: there is no column 'idd' (is 'id' meant?)"),
+            (["m", "named.csv", "--keep", "all"], 2, "--keep: 'mean' is the name of a prediction"),
+            (["m", "new.csv", "--quantiles", "5,50"], 2, "--quantiles: '5' is not a number between 0 and 1"),
+            (["m", "new.csv", "--interval", "90"], 2, "--interval: 90 must lie between 0 and 1"),
+            (["m", "new.csv", "--jobs", "two"], 2, "'--jobs'"),
+        ],
+    )
+    def test_of_predict(self, arguments, code, message, folder, monkeypatch):
+        monkeypatch.chdir(folder)
+        x = np.arange(30.0)[:, None]
+        ssgp.SSGPRegressor(2, max_iter=2, n_restarts=1).fit(x, x[:, 0]).save("array")
+        ssgp.TableEncoder().fit(pa.table({"a": [1, 2]})).save("encoder")
+        Path("few.csv").write_text("east\n1\n")
+        Path("text.csv").write_text("east,north,colour,when\nfar,1,red,2024-01-01\n")
+        Path("header.csv").write_text("east,north,colour,when\n")
+        Path("named.csv").write_text("east,north,colour,when,mean\n1,1,red,2024-01-01,2\n")
+        assert message in fails("predict", *arguments, "--out", "never.csv", code=code)
+        assert not Path("never.csv").exists()
+
+    def test_of_evaluate(self, folder):
+        header = folder / "only_names.csv"
+        header.write_text("east,north,colour,when,height\n")
+        assert "no row in which the target 'height' is known" in fails("evaluate", folder / "m", header)
+        assert "there is no column 'hight'" in fails("evaluate", folder / "m", header, "--target", "hight", code=2)
+
+    def test_a_failure_half_way_leaves_the_old_file(self, folder, tmp_path):
+        rows = (folder / "new.csv").read_text().splitlines()
+        (tmp_path / "1.csv").write_text("\n".join(rows[:100]))
+        (tmp_path / "2.csv").write_text("\n".join([rows[0], "x,far,1,red,2024-01-01,m,1"]))
+        out = tmp_path / "out" / "p.csv"
+        out.parent.mkdir()
+        out.write_text("old")
+        assert "invalid value 'far'" in fails("predict", folder / "m", tmp_path, "--out", out)
+        assert out.read_text() == "old"
+        assert list(out.parent.iterdir()) == [out]
+
+    def test_the_unexpected_is_one_line_too_and_debug_shows_where(self, folder, monkeypatch):
+        def broken(path):
+            raise TypeError("what is this?")
+
+        monkeypatch.setattr("ssgp.cli.inspect_command.read_summary", broken)
+        assert "unexpected TypeError: what is this?; --debug shows where" in fails("inspect", folder / "m")
+        code, _, err = run("inspect", folder / "m", "--debug")
+        assert code == 1
+        assert "Traceback" in err
+
+
+def test_json_has_no_words_that_are_not_json(capsys):
+    Output(as_json=True).result({"mnlp": float("inf"), "parts": [{"r2": float("nan")}, 1.5]}, "")
+    assert json.loads(capsys.readouterr().out) == {"mnlp": None, "parts": [{"r2": None}, 1.5], "warnings": []}
+
+
+def test_every_model_has_a_class():
+    assert [model.value for model in Model] == list(MODELS)
+
+
+class TestProgress:
+    def test_lines_tell_how_far_and_how_fast(self, folder, monkeypatch):
+        monkeypatch.setattr("ssgp.cli.output.LineDisplay", lambda: LineDisplay(0.0))
+        _, _, err = run("fit", folder / "train.csv", "--target", "height", *QUICK, "--out", folder / "other")
+        assert re.search(r"^step 20 of 20, [\d,.]+ a second, at most 0 s left$", err, re.MULTILINE)
+        assert re.search(r"^tree 2 of 2, ", err, re.MULTILINE)
+        _, _, err = run("predict", folder / "m", folder / "new.parquet", "--out", folder / "out.csv")
+        assert re.search(r"^row 300 of 300, [\d,]+ a second", err, re.MULTILINE)
+
+    def test_bars_show_the_same(self, monkeypatch):
+        monkeypatch.setattr("sys.stderr", screen := io.StringIO())
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        with TerminalDisplay() as display:
+            display("row", 10, 40)
+            display("row", 20, 40)
+        assert "20 of 40" in screen.getvalue()
+
+    def test_a_count_that_begins_anew_has_a_pace_of_its_own(self, monkeypatch):
+        clock = iter([0.0, 1.0, 10.0, 12.0])
+        monkeypatch.setattr("ssgp.cli.progress_display.time.monotonic", lambda: next(clock))
+        pace = Pace()
+        assert [pace("tree", done) for done in (1, 4, 1, 2)] == [None, 3.0, None, 0.5]
+
+
+class TestProcess:
+    """As a shell starts it."""
+
+    def start(self, code_or_module, *arguments):
+        environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+        command = [sys.executable, *code_or_module, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+
+    def test_help_needs_nothing_heavy(self):
+        code = (
+            "import sys; sys.argv = ['ssgp', '--help']\n"
+            "from ssgp.cli.entry import main\n"
+            "try: main()\n"
+            "except SystemExit: pass\n"
+            "print(sorted({'numpy', 'sklearn', 'pyarrow', 'scipy'} & set(sys.modules)))"
+        )
+        done = self.start(["-c", code])
+        assert "Usage: ssgp" in done.stdout
+        assert done.stdout.splitlines()[-1] == "[]"
+
+    def test_without_the_extra_it_says_how_to_get_it(self):
+        code = (
+            "import sys, importlib.abc\n"
+            "class Missing(importlib.abc.MetaPathFinder):\n"
+            "    def find_spec(self, name, *rest):\n"
+            "        if name.partition('.')[0] in ('typer', 'rich'): raise ModuleNotFoundError(name=name)\n"
+            "sys.meta_path.insert(0, Missing())\n"
+            "from ssgp.cli.entry import main\n"
+            "sys.exit(main())"
+        )
+        done = self.start(["-c", code])
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert done.stderr == "ssgp: error: the command line needs typer and rich: pip install 'ssgp[cli]'\n"
+
+    def test_the_module_runs(self, folder):
+        done = self.start(["-m", "ssgp"], "inspect", folder / "m", "--json")
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["classes"] == ["TableEncoder", "SpectralForestRegressor"]
+        done = self.start(["-m", "ssgp"], "inspct")
+        assert done.returncode == 2
+        assert "Did you mean 'inspect'?" in done.stderr

@@ -1,0 +1,183 @@
+"""Tables in files: every format, one or many, here or elsewhere, in order, some rows at a time."""
+
+import gzip
+import io
+import sys
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+from ssgp.table_files import TableFileError, open_table
+from ssgp.table_writing import check_output, write_table
+
+TABLE = pa.table(
+    {"key": [f"{i:03d}" for i in range(100)], "size": [i / 4 for i in range(100)], "count": list(range(100))}
+)
+SUFFIXES = [".parquet", ".csv", ".tsv", ".arrow", ".feather"]
+
+
+def write(path, table=TABLE):
+    """By Arrow's own functions."""
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, row_group_size=30)
+    elif path.suffix in (".csv", ".tsv"):
+        csv.write_csv(table, path, csv.WriteOptions(delimiter="\t" if path.suffix == ".tsv" else ","))
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=30)
+    return path
+
+
+@pytest.fixture(params=SUFFIXES, ids=str)
+def stored(request, tmp_path):
+    return write(tmp_path / f"table{request.param}")
+
+
+def strings(source):
+    """The same table, the keys read as text from files of text."""
+    return source.with_types({"key": pa.string()})
+
+
+def test_reads_every_format(stored):
+    source = strings(open_table(stored))
+    assert source.column_names == TABLE.column_names
+    assert source.read().equals(TABLE)
+    assert source.n_rows == (None if stored.suffix in (".csv", ".tsv") else 100)
+
+
+def test_batches_are_the_table_in_order(stored):
+    batches = list(strings(open_table(stored)).batches(["count", "key"], rows=7))
+    assert max(batch.num_rows for batch in batches) == 7
+    assert pa.concat_tables(batches).combine_chunks().equals(TABLE.select(["count", "key"]))
+
+
+def test_a_folder_and_a_glob_are_their_files_in_order_of_name(tmp_path):
+    write(tmp_path / "b.csv", TABLE.slice(60))
+    write(tmp_path / "a.csv", TABLE.slice(0, 60))
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "notes.md").write_text("not a table")
+    for name in (tmp_path, tmp_path / "*.csv", f"file://{tmp_path}"):
+        assert strings(open_table(name)).read().equals(TABLE)
+
+
+def test_packed_text(tmp_path):
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress(write(tmp_path / "table.csv").read_bytes()))
+    assert strings(open_table(path)).read().equals(TABLE)
+    assert sum(batch.num_rows for batch in open_table(path).batches(rows=30)) == 100
+
+
+def test_files_elsewhere():
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+    with fsspec.open("memory://far/table.parquet", "wb") as file:
+        pq.write_table(TABLE, file)
+    for name in ("memory://far/table.parquet", "memory://far/*.parquet", "memory://far"):
+        assert open_table(name).read().equals(TABLE)
+    with pytest.raises(TableFileError, match=r"there is no file 'memory://far/other.parquet'"):
+        open_table("memory://far/other.parquet")
+
+
+def test_without_fsspec_the_message_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(TableFileError, match="not installed: pip install fsspec"):
+        open_table("s3://bucket/table.csv")
+
+
+def test_a_driver_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(TableFileError, match=r"pip install 'fsspec\[s3\]'"):
+        open_table("s3://bucket/table.csv")
+
+
+def test_standard_input(monkeypatch, tmp_path):
+    text = write(tmp_path / "table.csv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    source = strings(open_table("-"))
+    assert source.read().equals(TABLE)
+    assert source.read().equals(TABLE)
+
+
+def test_types_follow_all_values_of_a_file_and_of_all_files(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n" + "1\n" * 50)
+    (tmp_path / "b.csv").write_text("x\n1.5\n")
+    assert open_table(tmp_path).read()["x"].type == pa.float64()
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.csv": "x,y\n1,2\n", "b.csv": "x,z\n1,2\n"}, r"b.csv' has no column 'y' as there is in the first file"),
+        ({"a.csv": "x\n1\n", "b.csv": "x\nred\n"}, r"do not fit together: .*'?x'?.* int64 vs string|string vs int64"),
+        ({"a.csv": ""}, r"a.csv' cannot be read as CSV: Empty CSV file"),
+        ({"a.csv": "x,y\n1,2\n1,2,3\n"}, r"Expected 2 columns, got 3"),
+        ({"a.csv": "x,x\n1,2\n"}, r"has 2 columns called 'x'"),
+        ({"a.parquet": "x,y\n"}, r"a.parquet' cannot be read as Parquet"),
+        ({"a.arrow": "x,y\n"}, r"a.arrow' cannot be read as Arrow"),
+        ({"a.txt": "x"}, r"there is no table in .*no file that ends in .parquet, .csv"),
+        ({"a.csv": "x\n", "b.parquet": ""}, r"several formats \(CSV, Parquet\)"),
+    ],
+)
+def test_what_cannot_be_read_is_named(files, message, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(TableFileError, match=message):
+        open_table(tmp_path).read()
+
+
+def test_names_that_are_close_are_suggested(tmp_path):
+    source = open_table(write(tmp_path / "table.parquet"))
+    with pytest.raises(TableFileError, match=r"no column 'sise' \(is 'size' meant\?\). Its columns: key, size, count"):
+        list(source.batches(["sise"]))
+    with pytest.raises(TableFileError, match=r"there is no file .*tabel.parquet' \(is 'table.parquet' meant\?\)"):
+        open_table(tmp_path / "tabel.parquet")
+    with pytest.raises(TableFileError, match=r"does not end as a table does: .xlsx"):
+        open_table(write(tmp_path / "table.csv").rename(tmp_path / "table.xlsx"))
+
+
+def test_a_value_of_another_type_is_told_with_its_column(tmp_path):
+    (tmp_path / "a.csv").write_text("name,size\nant,1\nbee,big\n")
+    source = open_table(tmp_path / "a.csv", {"size": pa.float64()})
+    with pytest.raises(TableFileError, match=r"column 'size': CSV conversion error to double: invalid value 'big'"):
+        list(source.batches(["size"]))
+
+
+def test_a_table_without_rows_has_no_batches(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n")
+    source = open_table(tmp_path / "a.csv")
+    assert source.column_names == ["x", "y"]
+    assert list(source.batches()) == []
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_written_is_read(suffix, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    assert write_table((TABLE.slice(start, 30) for start in range(0, 100, 30)), path) == 100
+    assert strings(open_table(path)).read().equals(TABLE)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_table_that_fails_half_way_leaves_the_old_file(suffix, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    path.write_text("old")
+
+    def failing():
+        yield TABLE
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        write_table(failing(), path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_that_cannot_be_written_to(tmp_path):
+    for name, message in {
+        tmp_path: "it is a folder",
+        tmp_path / "no" / "a.csv": "there is no folder",
+        tmp_path / "a.xlsx": r"must end in .parquet, .csv",
+        "s3://bucket/a.csv": "give a path",
+    }.items():
+        with pytest.raises(TableFileError, match=message):
+            check_output(name)
