@@ -51,3 +51,16 @@ def test_links_are_followed_and_the_mode_is_that_of_any_new_file(tmp_path):
     assert link.is_symlink()
     assert target.read_text() == "new"
     assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes as POSIX has them")
+def test_whoever_could_read_the_old_file_can_read_the_new_one(tmp_path):
+    path = tmp_path / "file"
+    for mode in (None, 0o640):
+        if mode is not None:
+            path.chmod(mode)
+        with whole_file(path) as part:
+            part.touch(mode=0o600)
+        (tmp_path / "plain").write_text("")
+        expected = mode or stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+        assert stat.S_IMODE(path.stat().st_mode) == expected

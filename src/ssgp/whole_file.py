@@ -19,14 +19,27 @@ def whole_file(path: FilePath) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    mode = _usual_mode(target, part)
     try:
         yield part
+        # Some libraries make files that nobody else may read.
+        part.chmod(mode)
         _to_disk(part)
         os.replace(part, target)
         if os.name == "posix":
             _to_disk(target.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _usual_mode(target: Path, beside: Path) -> int:
+    """Permissions of the file that is replaced, or of any new file."""
+    if target.exists():
+        return target.stat().st_mode
+    beside.touch()
+    mode = beside.stat().st_mode
+    beside.unlink()
+    return mode
 
 
 def _to_disk(path: Path) -> None:
