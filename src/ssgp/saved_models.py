@@ -20,7 +20,7 @@ from ssgp.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.storable import ESTIMATORS, KINDS
 from ssgp.whole_file import FilePath, whole_file
 
-__all__ = ["SavedModelError", "load", "read_summary", "save"]
+__all__ = ["SavedModelError", "load", "read_summary", "save", "summarize"]
 
 # Name of the one text in the file's header; two would come in any order, and a model should give the same file twice.
 ENTRY = "ssgp_model"
@@ -53,7 +53,7 @@ def save(model: Any, path: FilePath) -> None:  # noqa: ANN401  checked here
     header = {
         "format_version": FORMAT_VERSION,
         "ssgp_version": __version__,
-        "summary": _summary(model),
+        "summary": summarize(model),
         "root": flat.root,
         "objects": flat.objects,
     }
@@ -127,8 +127,8 @@ def _check_target(path: FilePath) -> None:
         raise FileNotFoundError(f"cannot save the model to {_quoted(path)}: there is no such folder")
 
 
-def _summary(model: Any) -> dict[str, Any]:  # noqa: ANN401
-    """What a reader wants to know of a file before loading it."""
+def summarize(model: Any) -> dict[str, Any]:  # noqa: ANN401
+    """What a reader wants to know of a fitted model before using it: plain values that JSON can hold."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     first, last = steps[0], steps[-1]
     names, trace = getattr(first, "feature_names_in_", None), getattr(last, "bound_trace_", None)
