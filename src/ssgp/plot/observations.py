@@ -38,7 +38,7 @@ class IntervalDisplay(Display):
         Its name and unit.
     """
 
-    size = (9.5, 3.1)
+    size = (5.6, 3.1)
 
     def __init__(
         self, y: ArrayLike, mean: ArrayLike, quantiles: ArrayLike, rows: str = "", target: str = "target"
@@ -55,7 +55,7 @@ class IntervalDisplay(Display):
         y: ArrayLike,
         *,
         target: str = "target",
-        max_rows: int = 80,
+        max_rows: int = 60,
         random_state: int = 0,
     ) -> Self:
         """Ask a model of rows whose targets are known.
@@ -70,7 +70,7 @@ class IntervalDisplay(Display):
             Targets.
         target : str, default="target"
             Its name and unit.
-        max_rows : int, default=80
+        max_rows : int, default=60
             Of larger tables so many rows are drawn at random.
         random_state : int, default=0
             Seed of the draw.
@@ -108,7 +108,7 @@ class IntervalDisplay(Display):
     def draw(self, ax: "Axes") -> None:
         """Both intervals of every row, and its observation."""
         at, q = np.arange(len(self.y)), self.quantiles
-        width = np.clip(240 / max(len(at), 1), 1.2, 4.0)
+        width = np.clip(200 / max(len(at), 1), 1.0, 4.0)
         ax.vlines(at, q[:, 0], q[:, 3], color=MUTED, lw=0.5 * width, label="95 % interval")
         ax.vlines(at, q[:, 1], q[:, 2], color=INK, lw=width, label="50 % interval")
         ax.plot(at, self.y, "o", color=ACCENT, ms=3.5, label="observed")

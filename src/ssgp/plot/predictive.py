@@ -14,7 +14,7 @@ from ssgp.noise import LOG_TWO_PI
 from ssgp.plot.inputs import InputTable, steps_of
 from ssgp.validation import check_target
 
-__all__ = ["Judged", "NormalPredictive", "Predictive", "central", "predictive_of"]
+__all__ = ["Judged", "NormalPredictive", "Predictive", "central", "encoded", "predictive_of"]
 
 Array = NDArray[np.floating]
 
@@ -104,12 +104,18 @@ class MixturePredictive:
 
 def predictive_of(model: Any, inputs: InputTable) -> Predictive:  # noqa: ANN401
     """What a fitted regressor, or a pipeline that ends with one, says of rows."""
-    X, regressor = inputs.for_model(), steps_of(model)[-1]
-    for step in steps_of(model)[:-1]:
-        X = step.transform(X)
+    X, regressor = encoded(model, inputs), steps_of(model)[-1]
     if isinstance(regressor, MixtureRegressor):
         return MixturePredictive(regressor, X)
     return NormalPredictive(*regressor.predict(X, return_std=True))
+
+
+def encoded(model: Any, inputs: InputTable) -> Any:  # noqa: ANN401
+    """Rows as the last step of a pipeline gets them."""
+    X = inputs.for_model()
+    for step in steps_of(model)[:-1]:
+        X = step.transform(X)
+    return X
 
 
 @dataclass(frozen=True)

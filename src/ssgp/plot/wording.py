@@ -1,24 +1,26 @@
 """Numbers as people write them."""
 
 import math
+from collections.abc import Sequence
 
-__all__ = ["number", "percent", "short", "tick", "unit_of", "with_unit"]
+__all__ = ["aligned", "number", "percent", "short", "tick", "unit_of", "with_unit"]
 
 MINUS = "\N{MINUS SIGN}"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """So many significant digits, thousands set apart, whole parts never rounded away.
+    """So many significant digits, long numbers in groups of three, whole parts never rounded away.
 
     Examples
     --------
-    >>> [number(value) for value in (1234567.8, 27.841, 0.048312, 0.0, 1e-9, -2.5)]
-    ['1,234,568', '27.8', '0.0483', '0', '1e-09', '−2.5']
+    >>> [number(value) for value in (1234567.8, 2013.0, 27.841, 0.048312, 0.0, 1e-9, -2.5)]
+    ['1,234,568', '2013', '27.8', '0.0483', '0', '1e-09', '−2.5']
     """
     if not math.isfinite(value):
         return "none"
-    text = f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
-    return text.replace("-", MINUS) if value < 0 else text
+    size = abs(value)
+    text = _grouped(round(size)) if size >= 10 ** (digits - 1) else f"{size:.{digits}g}"
+    return f"{MINUS}{text}" if value < 0 else text
 
 
 def tick(value: float, _: int = 0) -> str:
@@ -26,11 +28,29 @@ def tick(value: float, _: int = 0) -> str:
 
     Examples
     --------
-    >>> [tick(value) for value in (250000.0, 0.1 + 0.2, -50.0)]
-    ['250,000', '0.3', '−50']
+    >>> [tick(value) for value in (250000.0, 1250.0, 0.1 + 0.2, -50.0)]
+    ['250,000', '1250', '0.3', '−50']
     """
-    text = f"{abs(value):,.10g}"
+    text = _grouped(float(f"{abs(value):.10g}"))
     return f"{MINUS}{text}" if value < 0 else text
+
+
+def _grouped(size: float) -> str:
+    """Groups of three digits, from five digits on: years and house numbers have none."""
+    return f"{size:,.10g}" if size >= 10_000 else f"{size:.10g}"
+
+
+def aligned(values: Sequence[float]) -> list[str]:
+    """Numbers of one column: all with the decimals that give the smallest of them three digits.
+
+    Examples
+    --------
+    >>> aligned([23.08, 28.0, 5.125])
+    ['23.08', '28.00', '5.12']
+    """
+    smallest = min((abs(value) for value in values if value), default=1.0)
+    decimals = min(max(2 - math.floor(math.log10(smallest)), 0), 6)
+    return [f"{value:,.{decimals}f}".replace("-", MINUS) for value in values]
 
 
 def percent(share: float) -> str:
