@@ -4,7 +4,6 @@ import json
 import math
 import os
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp import __version__
 from ssgp.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.storable import ESTIMATORS, KINDS
-from ssgp.whole_file import FilePath, whole_file
+from ssgp.whole_file import FilePath, check_place, whole_file
 
 __all__ = ["SavedModelError", "load", "read_summary", "save", "summarize"]
 
@@ -48,7 +47,7 @@ def save(model: Any, path: FilePath) -> None:  # noqa: ANN401  checked here
         Where to; a file that is there is replaced once the new one is whole.
     """
     _check_model(model)
-    _check_target(path)
+    check_place(path, "the model")
     flat = flatten(model, KINDS)
     header = {
         "format_version": FORMAT_VERSION,
@@ -118,13 +117,6 @@ def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
                 f"only estimators of ssgp and pipelines of them can be saved; {where} a {type(step).__name__}"
             )
         check_is_fitted(step)
-
-
-def _check_target(path: FilePath) -> None:
-    if Path(path).is_dir():
-        raise IsADirectoryError(f"cannot save the model to {_quoted(path)}: it is a folder, give the name of a file")
-    if not Path(path).absolute().parent.is_dir():
-        raise FileNotFoundError(f"cannot save the model to {_quoted(path)}: there is no such folder")
 
 
 def summarize(model: Any) -> dict[str, Any]:  # noqa: ANN401

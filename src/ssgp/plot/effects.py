@@ -10,7 +10,7 @@ from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import central, predictive_of
 from ssgp.plot.style import ACCENT, INK, MUTED, concise_dates
-from ssgp.plot.variation import Variation, variations
+from ssgp.plot.variation import Variation, variation_of
 from ssgp.plot.wording import short
 
 if TYPE_CHECKING:
@@ -104,11 +104,7 @@ class EffectDisplay(Display):
             Seed of the draw.
         """
         inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
-        name = column if isinstance(column, str) else inputs.names[column]
-        moves = variations(inputs, name, n_values)
-        if part >= len(moves):
-            raise ValueError(f"column {name!r} has {len(moves)} parts that can be moved, and part is {part}")
-        return cls.of_variation(model, inputs, moves[part], coverage, target)
+        return cls.of_variation(model, inputs, variation_of(inputs, column, part, n_values), coverage, target)
 
     @classmethod
     def of_variation(

@@ -10,7 +10,7 @@ from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import predictive_of
 from ssgp.plot.style import ACCENT, GREY, MUTED, concise_dates
-from ssgp.plot.variation import Variation, variations
+from ssgp.plot.variation import Variation, variation_of, variations
 from ssgp.plot.wording import short, with_unit
 
 if TYPE_CHECKING:
@@ -103,9 +103,8 @@ class UncertaintyDisplay(Display):
             Seed of the draw.
         """
         inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
-        name = column if isinstance(column, str) else inputs.names[column]
         _, deviation = predictive_of(model, inputs).moments()
-        return cls(variations(inputs, name)[part], deviation, inputs.rows, target, n_bins)
+        return cls(variation_of(inputs, column, part), deviation, inputs.rows, target, n_bins)
 
     @classmethod
     def most_informative(

@@ -14,7 +14,7 @@ from ssgp.arrow_columns import Column, compute, family, instants, numbers, texts
 from ssgp.column_encodings import DAY, MISSING_TIME, OneHot, TargetMeans, Time
 from ssgp.plot.inputs import InputTable
 
-__all__ = ["Variation", "variations"]
+__all__ = ["Variation", "variation_of", "variations"]
 
 HOUR, WEEK = DAY // 24, 7 * DAY
 # The first of January 1970 was a Thursday, three days after a Monday.
@@ -55,9 +55,12 @@ def variations(inputs: InputTable, name: str, n_values: int = 25) -> list[Variat
     """Ways to move a column: one for numbers and categories; for times the hour, the day of the week and the week.
 
     Numbers are moved to quantiles of the rows' own values and categories to the most frequent ones. Of a time only one
-    part is moved, since else a row moved to another week would come to another hour as well.
+    part is moved, since else a row moved to another week would come to another hour as well. Columns without any value
+    have no way to move.
     """
     column, encoding = inputs.column(name), inputs.encodings.get(name)
+    if column.null_count == len(column):
+        return []
     if isinstance(encoding, Time):
         return _of_times(column, encoding, name, n_values)
     if isinstance(encoding, OneHot | TargetMeans) or (encoding is None and inputs.holds(name) == "text"):
@@ -65,11 +68,21 @@ def variations(inputs: InputTable, name: str, n_values: int = 25) -> list[Variat
     return [_of_numbers(column, name, n_values)]
 
 
+def variation_of(inputs: InputTable, column: str | int, part: int = 0, n_values: int = 25) -> Variation:
+    """One way to move a column, given by its name or number, or an error that says why there is none."""
+    name = column if isinstance(column, str) else inputs.names[column]
+    ways = variations(inputs, name, n_values)
+    if not ways:
+        raise ValueError(f"column {name!r} has no values in these rows")
+    if not 0 <= part < len(ways):
+        labels = ", ".join(f"{i}: {way.label}" for i, way in enumerate(ways))
+        raise ValueError(f"part must be one of {{{labels}}}, got {part!r}")
+    return ways[part]
+
+
 def _of_numbers(column: Column, name: str, n_values: int) -> Variation:
     values = numbers(column, name)
     order = np.argsort(values)[: np.isfinite(values).sum()]
-    if not len(order):
-        raise ValueError(f"column {name!r} has no values in these rows")
     # Values of rows, not between them: whole numbers stay whole, and no type has to be made.
     at = np.round(np.linspace(0.01, 0.99, n_values) * (len(order) - 1)).astype(int)
     distinct, first = np.unique(values[order[at]], return_index=True)
@@ -80,8 +93,6 @@ def _of_categories(column: Column, name: str) -> Variation:
     strings = texts(column).to_pylist()
     counts = Counter(text for text in strings if text is not None)
     names = sorted(counts, key=lambda text: (-counts[text], text))[:MOST_CATEGORIES]
-    if not names:
-        raise ValueError(f"column {name!r} has no values in these rows")
     rows = np.array([strings.index(category) for category in names])
     return Variation(
         name, name, "category", np.array(names), np.array(strings, dtype=object), partial(_all_at, column, rows)

@@ -25,7 +25,7 @@ from ssgp.report.columns import summarize_columns
 from ssgp.report.target import TargetDisplay
 from ssgp.saved_models import summarize
 from ssgp.web_page import write_html
-from ssgp.whole_file import FilePath
+from ssgp.whole_file import FilePath, check_place
 
 __all__ = ["write_report"]
 
@@ -122,6 +122,7 @@ def write_report(
     True
     """
     load_matplotlib()
+    check_place(path, "the report")
     name = target or str(getattr(y, "name", None) or "target")
     judged = Judged.draw(model, X, y, max_rows, random_state, feature_names)
     subject = Subject(model, judged, name, seen_in_training, random_state)
