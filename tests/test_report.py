@@ -179,6 +179,13 @@ def test_columns_without_a_value_are_no_obstacle(model, tmp_path):
     assert "no values" in Page((tmp_path / "report.html").read_text(encoding="utf-8")).text()
 
 
+@pytest.mark.parametrize("n_rows", [1, 3])
+def test_few_rows_are_enough(model, tmp_path, n_rows):
+    write_report(model, *trips(n_rows, seed=1), tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert page.tags["svg"] == sum(FIGURES.values())
+
+
 def test_a_place_where_no_file_can_be_is_refused_at_once(exact, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"cannot save the report to '.*nowhere.*': there is no such folder"):
         write_report(exact, "unseen", "unseen", tmp_path / "nowhere" / "report.html")

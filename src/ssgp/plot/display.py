@@ -27,6 +27,8 @@ class Display(ABC):
     """
 
     size: ClassVar[tuple[float, float]] = PANEL
+    # Whether the place above the axes is free to say which rows it is of; otherwise the axis says so.
+    noted_above: ClassVar[bool] = True
     rows: str
     ax_: "Axes"
     figure_: "FigureBase"
@@ -51,7 +53,7 @@ class Display(ABC):
             self.ax_ = new_axes(self.size) if ax is None else ax
             self.draw(self.ax_)
             write_numbers_out(self.ax_)
-            if note and self.rows:
+            if note and self.noted_above and self.rows:
                 self.ax_.set_title(self.rows, loc="right", fontsize="small", color=GREY)
         self.figure_ = self.ax_.figure
         return self

@@ -20,7 +20,7 @@ __all__ = ["EffectDisplay", "share_limits"]
 
 Array = NDArray[np.floating]
 
-MAX_ROWS = 300
+MAX_ROWS = 100
 RUG = 100
 
 
@@ -72,7 +72,7 @@ class EffectDisplay(Display):
         *,
         part: int = 0,
         coverage: float = 0.5,
-        n_values: int = 25,
+        n_values: int = 20,
         target: str = "target",
         feature_names: Sequence[str] | None = None,
         max_rows: int = MAX_ROWS,
@@ -92,13 +92,13 @@ class EffectDisplay(Display):
             Which part of a time is moved, where there are several: the hour of day, the day of week, the date.
         coverage : float, default=0.5
             Of the interval.
-        n_values : int, default=25
+        n_values : int, default=20
             To which numbers and dates are moved, at most.
         target : str, default="target"
             Its name and unit.
         feature_names : sequence of str, optional
             Names of the columns of an array.
-        max_rows : int, default=300
+        max_rows : int, default=100
             Of larger tables so many rows are drawn at random.
         random_state : int, default=0
             Seed of the draw.

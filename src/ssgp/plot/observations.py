@@ -39,6 +39,7 @@ class IntervalDisplay(Display):
     """
 
     size = (5.6, 3.1)
+    noted_above = False
 
     def __init__(
         self, y: ArrayLike, mean: ArrayLike, quantiles: ArrayLike, rows: str = "", target: str = "target"
@@ -102,7 +103,7 @@ class IntervalDisplay(Display):
         """In words."""
         return (
             "Some predictions, the lowest mean first: where the model expects an observation, and where it fell. "
-            f"{self.held()} of these {len(self.y)} observations are inside their 95 % interval.{self.of_rows()}"
+            f"{self.held()} of these {len(self.y)} observations are inside their 95 % interval."
         )
 
     def draw(self, ax: "Axes") -> None:
@@ -112,7 +113,7 @@ class IntervalDisplay(Display):
         ax.vlines(at, q[:, 0], q[:, 3], color=MUTED, lw=0.5 * width, label="95 % interval")
         ax.vlines(at, q[:, 1], q[:, 2], color=INK, lw=width, label="50 % interval")
         ax.plot(at, self.y, "o", color=ACCENT, ms=3.5, label="observed")
-        ax.set(xlabel="rows, the lowest predicted mean first", ylabel=self.target, xticks=[])
+        ax.set(xlabel=f"{self.rows or 'rows'}; lowest predicted mean first", ylabel=self.target, xticks=[])
         ax.margins(x=0.01)
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.2)
 
@@ -187,7 +188,7 @@ class ObservedDisplay(Display):
     def caption(self) -> str:
         """In words."""
         what = " Darker where there are more rows." if len(self.y) > POINTS else ""
-        hidden = f" {self.outside():,} of them are outside the picture." if self.outside() else ""
+        hidden = f" Outside the picture: {self.outside():,}." if self.outside() else ""
         return f"Observations by predicted mean; on the line they are equal.{what}{self.of_rows()}{hidden}"
 
     def draw(self, ax: "Axes") -> None:

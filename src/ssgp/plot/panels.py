@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["calibration_displays", "plot_calibration", "plot_effects", "plot_uncertainty"]
 
-EFFECT_ROWS = 300
+EFFECT_ROWS = 100
 IMPORTANCE_ROWS = 2000
 
 
@@ -94,7 +94,7 @@ def plot_effects(
         Its name and unit.
     feature_names : sequence of str, optional
         Names of the columns of an array.
-    max_rows : int, default=300
+    max_rows : int, default=100
         Of larger tables so many rows are drawn at random.
     random_state : int, default=0
         Seed of the draw.

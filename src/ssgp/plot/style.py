@@ -77,12 +77,12 @@ def log_ticks(axis: "Axis", low: float, high: float) -> None:
 
 
 def write_numbers_out(axes: "Axes") -> None:
-    """Thousands set apart on axes whose numbers are not too long for it."""
+    """Thousands set apart on axes of large numbers, which matplotlib would write as powers of ten."""
     from matplotlib.ticker import FuncFormatter, ScalarFormatter
 
     for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
         plain = isinstance(axis.get_major_formatter(), ScalarFormatter)
-        if plain and 1e-4 <= max(abs(low), abs(high)) < 1e8:
+        if plain and 1e4 <= max(abs(low), abs(high)) < 1e8:
             axis.set_major_formatter(FuncFormatter(tick))
 
 
@@ -90,6 +90,7 @@ def concise_dates(axes: "Axes") -> None:
     """Dates on the horizontal axis, each part of them written once."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    locator = AutoDateLocator(maxticks=6)
+    # With these two numbers there is a step for every range; others may find none, and warn.
+    locator = AutoDateLocator(minticks=3, maxticks=7)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))

@@ -55,10 +55,10 @@ class UncertaintyDisplay(Display):
         self, variation: Variation, deviation: Array, rows: str = "", target: str = "target", n_bins: int = 10
     ) -> None:
         self.variation, self.rows, self.target = variation, rows, target
-        values = variation.where_rows_are
-        self.edges = np.empty(0) if variation.scale == "category" else _edges(values, n_bins)
+        category = variation.scale == "category"
+        self.edges = np.empty(0) if category else _edges(variation.where_rows_are, n_bins)
         labels = _labels(variation, self.edges)
-        groups = [deviation[labels == i] for i in range(max(len(self.edges) - 1, 0) or len(variation.values))]
+        groups = [deviation[labels == i] for i in range(len(variation.values) if category else len(self.edges) - 1)]
         self.overall = float(deviation.mean())
         self.sizes = np.array([len(group) for group in groups])
         self.means = np.array([group.mean() if len(group) else np.nan for group in groups])
@@ -158,15 +158,15 @@ class UncertaintyDisplay(Display):
 
 def _edges(values: NDArray, n_bins: int) -> NDArray:
     """Of bins of about equally many rows; fewer where many rows have the same value."""
-    present = values[~(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))]
+    present = values[~_missing(values)]
     distinct = np.unique(present)
-    if len(distinct) <= n_bins and values.dtype.kind == "f":
-        half = np.diff(distinct) / 2 if len(distinct) > 1 else np.array([0.5])
-        return np.concatenate(
-            [[distinct[0] - half[0]], distinct[:-1] + half[: len(distinct) - 1], [distinct[-1] + half[-1]]]
-        )
-    edges = np.unique(np.quantile(present, np.linspace(0, 1, n_bins + 1), method="inverted_cdf"))
-    return edges
+    half = np.timedelta64(12, "h") if values.dtype.kind == "M" else 0.5
+    if len(distinct) == 1:
+        return np.array([distinct[0] - half, distinct[0] + half])
+    if len(distinct) > n_bins:
+        return np.unique(np.quantile(present, np.linspace(0, 1, n_bins + 1), method="inverted_cdf"))
+    steps = np.diff(distinct) / 2
+    return np.concatenate([distinct[:1] - steps[:1], distinct[:-1] + steps, distinct[-1:] + steps[-1:]])
 
 
 def _labels(variation: Variation, edges: NDArray) -> NDArray[np.integer]:
@@ -175,6 +175,9 @@ def _labels(variation: Variation, edges: NDArray) -> NDArray[np.integer]:
     if variation.scale == "category":
         known = {name: i for i, name in enumerate(variation.values)}
         return np.array([known.get(value, -1) for value in values])
-    last = len(edges) - 2
-    missing = np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)
-    return np.where(missing, -1, np.clip(np.searchsorted(edges, values, side="right") - 1, 0, last))
+    bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    return np.where(_missing(values), -1, bins)
+
+
+def _missing(values: NDArray) -> NDArray[np.bool_]:
+    return np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)

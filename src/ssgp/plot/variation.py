@@ -51,7 +51,7 @@ class Variation:
     moved: Callable[[int], Column]
 
 
-def variations(inputs: InputTable, name: str, n_values: int = 25) -> list[Variation]:
+def variations(inputs: InputTable, name: str, n_values: int = 20) -> list[Variation]:
     """Ways to move a column: one for numbers and categories; for times the hour, the day of the week and the week.
 
     Numbers are moved to quantiles of the rows' own values and categories to the most frequent ones. Of a time only one
@@ -68,7 +68,7 @@ def variations(inputs: InputTable, name: str, n_values: int = 25) -> list[Variat
     return [_of_numbers(column, name, n_values)]
 
 
-def variation_of(inputs: InputTable, column: str | int, part: int = 0, n_values: int = 25) -> Variation:
+def variation_of(inputs: InputTable, column: str | int, part: int = 0, n_values: int = 20) -> Variation:
     """One way to move a column, given by its name or number, or an error that says why there is none."""
     name = column if isinstance(column, str) else inputs.names[column]
     ways = variations(inputs, name, n_values)

@@ -15,7 +15,7 @@ from ssgp import __version__
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay
 from ssgp.plot.inputs import steps_of
-from ssgp.plot.predictive import Judged, central
+from ssgp.plot.predictive import Judged
 from ssgp.plot.style import load_matplotlib, styled
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.wording import aligned, number, percent, unit_of
@@ -90,18 +90,17 @@ def lead(model: Any, rows: str, seen: bool | None) -> str:  # noqa: ANN401
     )
 
 
-def headline(judged: Judged, scores: Sequence[Score], target: str) -> str:
-    """The few numbers to remember."""
+def headline(judged: Judged, scores: Sequence[Score], width: float, target: str) -> str:
+    """The few numbers to remember; `width` is that of the 95 % intervals."""
     own, others, unit = scores[0], {score.name: score for score in scores[1:]}, unit_of(target)
     beside = ", ".join(f"{name.partition(' (')[0]} {number(other.rmse)}" for name, other in others.items())
     typical = f"typical error (RMSE){f'; {beside}' if beside else ''}"
-    low, high = judged.said.quantiles(central(0.95)).T
     told = 1 - own.rmse**2 / judged.y.var() if judged.y.var() > 0 else 0.0
     return _numbers(
         [
             ("best", number(own.rmse), unit, typical),
             ("best", percent(own.covered), "", f"of {len(judged.y):,} rows were inside their 95 % interval"),
-            ("", number(float(np.median(high - low))), unit, "median width of the 95 % intervals"),
+            ("", number(width), unit, "median width of the 95 % intervals"),
             ("", percent(told), "", "of the target's variance is explained (R²)"),
         ]
     )

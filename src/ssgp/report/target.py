@@ -40,7 +40,7 @@ class TargetDisplay(Display):
     def caption(self) -> str:
         """In words."""
         hidden = len(self.y) - len(self.inside())
-        beyond = f" {hidden:,} of them are outside the picture." if hidden else ""
+        beyond = f" Outside the picture: {hidden:,}." if hidden else ""
         return f"What there is to predict; the line is at the mean.{self.of_rows()}{beyond}"
 
     def draw(self, ax: "Axes") -> None:

@@ -14,7 +14,7 @@ from ssgp.plot.importance import ImportanceDisplay
 from ssgp.plot.inputs import draw_rows, steps_of
 from ssgp.plot.observations import IntervalDisplay, ObservedDisplay
 from ssgp.plot.panels import calibration_displays
-from ssgp.plot.predictive import Judged, encoded, predictive_of
+from ssgp.plot.predictive import Judged, central, encoded, predictive_of
 from ssgp.plot.style import load_matplotlib
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.variation import variations
@@ -29,7 +29,8 @@ from ssgp.whole_file import FilePath, check_place
 
 __all__ = ["write_report"]
 
-INTERVAL_ROWS, EFFECT_ROWS, IMPORTANCE_ROWS = 60, 200, 2000
+# Quantiles of a mixture have no formula: they are the costly part, and asked of few rows.
+INTERVAL_ROWS, EFFECT_ROWS, WIDTH_ROWS, IMPORTANCE_ROWS = 60, 100, 1000, 2000
 EFFECTS, UNSURE = 6, 3
 MOST_COLUMNS = 60
 
@@ -135,7 +136,8 @@ def _sections(subject: Subject) -> Iterator[str]:
     judged, target = subject.judged, subject.target
     scores = [score("this model", judged), *_baselines(subject)]
     yield html.lead(subject.model, judged.rows, subject.seen)
-    yield html.headline(judged, scores, target)
+    low, high = subject.some(WIDTH_ROWS).said.quantiles(central(0.95)).T
+    yield html.headline(judged, scores, float(np.median(high - low)), target)
     yield html.section("accuracy", "How far off it is", html.score_table(scores, target), _predictions(subject))
     honest = calibration_displays(judged, target)
     yield html.section("calibration", "Whether its intervals can be believed", html.coverage_sentence(judged), honest)
