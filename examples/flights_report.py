@@ -32,12 +32,13 @@ def draw(model: SpectralForestRegressor, X: Any, y: Any, names: tuple[str, ...],
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--max-iter", type=int, default=None, help="learning steps at most (default: the estimator's)")
+    parser.add_argument("--trees", type=int, default=None, help="trees of the forest (default: the estimator's)")
     parser.add_argument("--rows", type=int, default=None, help="training flights at most (default: all)")
     parser.add_argument("--folder", type=Path, default=Path("figures"), help="where pictures and page go")
     options = parser.parse_args()
     data = load_flights()
     some = np.random.default_rng(0).permutation(len(data.y_train))[: options.rows]
-    model = SpectralForestRegressor(max_iter=options.max_iter or "auto", random_state=0)
+    model = SpectralForestRegressor(options.trees or "auto", max_iter=options.max_iter or "auto", random_state=0)
     model.fit(data.X_train[some], data.y_train[some])
     options.folder.mkdir(parents=True, exist_ok=True)
     draw(model, data.X_test, data.y_test, data.feature_names, options.folder)

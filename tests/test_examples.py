@@ -29,7 +29,8 @@ def test_the_flights_demo_prints_its_table_and_draws_its_figure(tmp_path):
 
 def test_the_flights_report_is_a_page_with_its_pictures(tmp_path):
     script = ROOT / "examples" / "flights_report.py"
-    command = [sys.executable, str(script), "--max-iter", "20", "--rows", "1500", "--folder", str(tmp_path)]
+    small = ["--max-iter", "20", "--trees", "2", "--rows", "1500"]
+    command = [sys.executable, str(script), *small, "--folder", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "fitted to 1,500 rows" in (tmp_path / "flights_report.html").read_text(encoding="utf-8")
