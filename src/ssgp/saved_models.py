@@ -4,7 +4,6 @@ import json
 import math
 import os
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp import __version__
 from ssgp.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.storable import ESTIMATORS, KINDS
-from ssgp.whole_file import FilePath, whole_file
+from ssgp.whole_file import FilePath, check_place, whole_file
 
-__all__ = ["SavedModelError", "check_place", "load", "read_summary", "save"]
+__all__ = ["SavedModelError", "load", "read_summary", "save", "summarize"]
 
 # Name of the one text in the file's header; two would come in any order, and a model should give the same file twice.
 ENTRY = "ssgp_model"
@@ -50,12 +49,12 @@ def save(model: Any, path: FilePath, *, notes: dict[str, Any] | None = None) -> 
         What else readers of the file should know, as JSON can write it: `read_summary` gives it back.
     """
     _check_model(model)
-    check_place(path)
+    check_place(path, "the model")
     flat = flatten(model, KINDS)
     header = {
         "format_version": FORMAT_VERSION,
         "ssgp_version": __version__,
-        "summary": _summary(model) | ({} if notes is None else {"notes": notes}),
+        "summary": summarize(model) | ({} if notes is None else {"notes": notes}),
         "root": flat.root,
         "objects": flat.objects,
     }
@@ -122,16 +121,8 @@ def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
         check_is_fitted(step)
 
 
-def check_place(path: FilePath) -> None:
-    """Raise if no model can be saved there: better before it is fitted than after."""
-    if Path(path).is_dir():
-        raise IsADirectoryError(f"cannot save the model to {_quoted(path)}: it is a folder, give the name of a file")
-    if not Path(path).absolute().parent.is_dir():
-        raise FileNotFoundError(f"cannot save the model to {_quoted(path)}: there is no such folder")
-
-
-def _summary(model: Any) -> dict[str, Any]:  # noqa: ANN401
-    """What a reader wants to know of a file before loading it."""
+def summarize(model: Any) -> dict[str, Any]:  # noqa: ANN401
+    """What a reader wants to know of a fitted model before using it: plain values that JSON can hold."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     first, last = steps[0], steps[-1]
     names, trace = getattr(first, "feature_names_in_", None), getattr(last, "bound_trace_", None)

@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["FilePath", "whole_file"]
+__all__ = ["FilePath", "check_place", "whole_file"]
 
 FilePath = str | os.PathLike[str]
+
+
+def check_place(path: FilePath, what: str) -> None:
+    """Refuse a place where no file can be, before anything is made."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"cannot save {what} to {os.fspath(path)!r}: it is a folder, give the name of a file")
+    if not Path(path).absolute().parent.is_dir():
+        raise FileNotFoundError(f"cannot save {what} to {os.fspath(path)!r}: there is no such folder")
 
 
 @contextmanager

@@ -23,9 +23,10 @@ from ssgp.close_names import listed
 from ssgp.column_encodings import Dropped
 from ssgp.column_fitting import KINDS
 from ssgp.progress import observed
-from ssgp.saved_models import check_place, read_summary, save
+from ssgp.saved_models import read_summary, save
 from ssgp.table_encoder import TableEncoder
 from ssgp.table_files import BATCH_ROWS, open_table
+from ssgp.whole_file import check_place
 
 __all__ = ["FitOptions", "fit_command"]
 
@@ -76,7 +77,7 @@ class Rows:
 def fit_command(options: FitOptions, output: Output) -> int:
     """Fit and save; return the exit code."""
     began = time.perf_counter()
-    check_place(options.out)
+    check_place(options.out, "the model")
     source = open_table(options.data)
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)

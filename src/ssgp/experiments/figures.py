@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 
 from ssgp.experiments.store import Results
 from ssgp.experiments.suites import AUTHORS, TRACED_GAMMAS
+from ssgp.plot.style import ACCENT, INK, styled
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -18,21 +18,8 @@ from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "Drawing", "draw_all", "random_splits"]
 
-STYLE: Any = {
-    "font.size": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#5b6b7a",
-    "axes.labelcolor": "#22313f",
-    "xtick.color": "#5b6b7a",
-    "ytick.color": "#5b6b7a",
-    "axes.titlesize": 9.5,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "ssgp",
-}
-COLOURS = {"sVBSSGP": "#c8553d", "PIC+": "#2a6f97", "DTC+": "#7a9e7e", "VSSGP": "#8d6a9f"}
-SHADES = ("#c8553d", "#d98b5f", "#8aa3b5", "#2a6f97", "#22313f")
+COLOURS = {"sVBSSGP": ACCENT, "PIC+": "#2a6f97", "DTC+": "#7a9e7e", "VSSGP": "#8d6a9f"}
+SHADES = (ACCENT, "#d98b5f", "#8aa3b5", "#2a6f97", INK)
 MEASURES = {"rmse": "RMSE", "mnlp": "MNLP", "train_s": "training time (s)"}
 UNITS = {"aimpeak": "km/h", "airline": "minutes", "blog": "comments"}
 
@@ -142,7 +129,7 @@ def draw_all(results: Results, folder: Path) -> dict[str, str]:
     """Write every figure that has rows as SVG and PNG; returns their SVG texts by name."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {}
-    with mpl.rc_context(STYLE):
+    with styled():
         for drawing in FIGURES:
             figure = drawing.draw(results)
             if figure is None:

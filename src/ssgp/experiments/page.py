@@ -1,6 +1,5 @@
 """One HTML page that needs nothing else: every figure beside the paper's claim and what came of it here."""
 
-import os
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -10,24 +9,20 @@ from ssgp.experiments.figures import FIGURES, draw_all
 from ssgp.experiments.store import Results
 from ssgp.experiments.suites import SUITES
 from ssgp.experiments.table import COLUMNS, table_lines
+from ssgp.web_page import BASE_STYLE, inline_svg, write_html
 
 __all__ = ["write_page"]
 
 TITLES = {drawing.name: drawing.title for drawing in FIGURES}
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #22313f; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #dde4ea; }
-figure { margin: 1rem 0; display: inline-block; vertical-align: top; max-width: 100%; }
-figure svg { max-width: 100%; height: auto; }
-figcaption { font-size: .85rem; color: #5b6b7a; }
-.claim { color: #5b6b7a; } .why { font-size: .95rem; }
+STYLE = (
+    BASE_STYLE
+    + """.claim { color: #5b6b7a; } .why { font-size: .95rem; }
 .verdict { display: inline-block; border-radius: 1rem; padding: 0 .7rem; font-size: .85rem; color: white; }
 .reproduced { background: #4d7c57; } .in-part { background: #b98a2f; }
 .not-reproduced { background: #c8553d; } .not-run { background: #8aa3b5; }
 .quick { background: #fbeee9; padding: .6rem 1rem; border-left: 4px solid #c8553d; }
 """
+)
 
 
 def write_page(results: Results, folder: Path) -> list[str]:
@@ -50,15 +45,7 @@ def write_page(results: Results, folder: Path) -> list[str]:
             _failures(results),
         ]
     )
-    text = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-        f"<title>sVBSSGP: the experiments again</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )
-    partial = folder / "index.html.partial"
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, folder / "index.html")
+    write_html(folder / "index.html", "sVBSSGP: the experiments again", body, STYLE)
     return list(figures)
 
 
@@ -128,15 +115,7 @@ def _sections(verdicts: list[tuple[Claim, Verdict]], figures: dict[str, str]) ->
 
 
 def _figure(name: str, svg: str) -> str:
-    inline = svg[svg.index("<svg") :]
-    return f'<figure id="{name}">{_own_ids(inline, name)}<figcaption>{escape(TITLES[name])}</figcaption></figure>'
-
-
-def _own_ids(svg: str, name: str) -> str:
-    """Identifiers that no other figure of the page has: shapes are referred to by name."""
-    for mark in ('id="', 'href="#', "url(#"):
-        svg = svg.replace(mark, f"{mark}{name}-")
-    return svg
+    return f'<figure id="{name}">{inline_svg(svg, name)}<figcaption>{escape(TITLES[name])}</figcaption></figure>'
 
 
 def _definitions() -> str:

@@ -1,0 +1,72 @@
+"""How learning went."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ssgp.plot.display import Display
+from ssgp.plot.inputs import steps_of
+from ssgp.plot.style import ACCENT, MUTED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["BoundDisplay"]
+
+Array = NDArray[np.floating]
+
+POINTS = 1000
+
+
+class BoundDisplay(Display):
+    """The bound that learning climbs, step by step.
+
+    Parameters
+    ----------
+    bounds : array-like of shape (k,)
+        A step each, in nats a row.
+    """
+
+    rows = ""
+
+    def __init__(self, bounds: ArrayLike) -> None:
+        self.bounds = np.asarray(bounds, dtype=float)
+
+    @classmethod
+    def from_estimator(cls, model: Any) -> Self:  # noqa: ANN401  any regressor of the library
+        """Of a fitted regressor, or a pipeline that ends with one."""
+        check_is_fitted(model)
+        regressor = steps_of(model)[-1]
+        if len(getattr(regressor, "bound_trace_", ())) == 0:
+            raise ValueError(f"{type(regressor).__name__} has no trace of a bound: it took no learning steps")
+        return cls(regressor.bound_trace_ / regressor.n_rows_)
+
+    def smooth(self) -> Array:
+        """Means over the last twentieth of the steps up to each, shape (k,)."""
+        window = max(len(self.bounds) // 20, 1)
+        sums = np.cumsum(np.concatenate([[0.0], self.bounds]))
+        ends = np.arange(1, len(self.bounds) + 1)
+        starts = np.maximum(ends - window, 0)
+        return (sums[ends] - sums[starts]) / (ends - starts)
+
+    @property
+    def caption(self) -> str:
+        """In words."""
+        return (
+            f"The bound of the log probability of the training targets over {len(self.bounds):,} learning steps: "
+            "estimates of single steps, and their running mean. Level at the end, learning is done."
+        )
+
+    def draw(self, ax: "Axes") -> None:
+        """Single steps and their running mean; the steep first steps may leave the picture."""
+        steps, smooth = np.arange(1, len(self.bounds) + 1), self.smooth()
+        some = slice(None, None, -(-len(steps) // POINTS))
+        ax.plot(steps[some], self.bounds[some], color=MUTED, lw=0.7)
+        ax.plot(steps[some], smooth[some], color=ACCENT, lw=1.8)
+        ax.set(xlabel="learning step", ylabel="bound (nats a row)")
+        shown = self.bounds[len(self.bounds) // 20 :]
+        margin = 0.05 * (shown.max() - shown.min()) or 1.0
+        ax.set_ylim(shown.min() - margin, self.bounds.max() + margin)
+        ax.margins(x=0.01)

@@ -1,0 +1,172 @@
+"""What the prediction is when one input is moved, all others as they are."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssgp.plot.display import Display
+from ssgp.plot.inputs import InputTable
+from ssgp.plot.predictive import central, predictive_of
+from ssgp.plot.style import ACCENT, INK, MUTED, concise_dates
+from ssgp.plot.variation import Variation, variation_of
+from ssgp.plot.wording import short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["EffectDisplay", "share_limits"]
+
+Array = NDArray[np.floating]
+
+MAX_ROWS = 100
+RUG = 100
+
+
+class EffectDisplay(Display):
+    """Partial dependence: predicted mean and interval as one input is moved, averaged over rows.
+
+    All rows are given the same value of the input, then the next one, while their other inputs stay as they are. Line
+    and band are means over the rows of the predicted mean and of the ends of the interval of an observation.
+
+    Parameters
+    ----------
+    variation : Variation
+        How the input is moved, to k values.
+    mean, low, high : arrays of shape (k,)
+        Averages over the rows.
+    coverage : float
+        Of the interval.
+    rows : str, default=""
+        Which rows, in words.
+    target : str, default="target"
+        Its name and unit.
+
+    Attributes
+    ----------
+    limits : tuple of float or None
+        Of the target's axis; None chooses them.
+    """
+
+    def __init__(
+        self,
+        variation: Variation,
+        mean: Array,
+        low: Array,
+        high: Array,
+        coverage: float,
+        rows: str = "",
+        target: str = "target",
+    ) -> None:
+        self.variation, self.mean, self.low, self.high = variation, mean, low, high
+        self.coverage, self.rows, self.target = coverage, rows, target
+        self.limits: tuple[float, float] | None = None
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,  # noqa: ANN401  any regressor of the library
+        X: Any,  # noqa: ANN401  any table
+        column: str | int,
+        *,
+        part: int = 0,
+        coverage: float = 0.5,
+        n_values: int = 20,
+        target: str = "target",
+        feature_names: Sequence[str] | None = None,
+        max_rows: int = MAX_ROWS,
+        random_state: int = 0,
+    ) -> Self:
+        """Move one input of some rows.
+
+        Parameters
+        ----------
+        model : regressor or Pipeline
+            Fitted. With a `TableEncoder` the original column is moved, not its encodings.
+        X : array-like of shape (n, d)
+            Inputs, as the model takes them.
+        column : str or int
+            Name or number of the input.
+        part : int, default=0
+            Which part of a time is moved, where there are several: the hour of day, the day of week, the date.
+        coverage : float, default=0.5
+            Of the interval.
+        n_values : int, default=20
+            To which numbers and dates are moved, at most.
+        target : str, default="target"
+            Its name and unit.
+        feature_names : sequence of str, optional
+            Names of the columns of an array.
+        max_rows : int, default=100
+            Of larger tables so many rows are drawn at random.
+        random_state : int, default=0
+            Seed of the draw.
+        """
+        inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
+        return cls.of_variation(model, inputs, variation_of(inputs, column, part, n_values), coverage, target)
+
+    @classmethod
+    def of_variation(
+        cls,
+        model: Any,  # noqa: ANN401
+        inputs: InputTable,
+        variation: Variation,
+        coverage: float = 0.5,
+        target: str = "target",
+    ) -> Self:
+        """Of rows that are there already."""
+        columns = [variation.moved(i) for i in range(len(variation.values))]
+        said = predictive_of(model, inputs.repeated(variation.column, columns))
+        ends = said.quantiles(central(coverage))
+        mean, low, high = (
+            values.reshape(len(columns), -1).mean(axis=1) for values in (said.moments()[0], ends[:, 0], ends[:, 1])
+        )
+        return cls(variation, mean, low, high, coverage, inputs.rows, target)
+
+    @property
+    def caption(self) -> str:
+        """In words."""
+        rug = "" if self.variation.scale == "category" else " Ticks at the bottom are rows."
+        return (
+            f"Predicted mean, and ends of the {100 * self.coverage:g} % interval, with {self.variation.label} moved "
+            f"and all else as it is; averages over {self.rows}.{rug}"
+        )
+
+    def draw(self, ax: "Axes") -> None:
+        """A line with its band, or a point with its interval for each category."""
+        if self.variation.scale == "category":
+            self._draw_categories(ax)
+            ax.set_xlim(self.limits)
+            return
+        values = self.variation.values
+        ax.fill_between(values, self.low, self.high, color=MUTED, alpha=0.45, lw=0)
+        ax.plot(values, self.mean, color=ACCENT, lw=1.8)
+        rows = self.variation.where_rows_are
+        rug = rows[:: -(-len(rows) // RUG)]
+        inside = rug[(rug >= values[0]) & (rug <= values[-1])]
+        ax.plot(inside, np.full(len(inside), 0.02), "|", color=INK, alpha=0.4, ms=5, transform=ax.get_xaxis_transform())
+        ax.set(xlabel=self.variation.label, ylabel=self.target)
+        ax.margins(x=0.02)
+        ax.set_ylim(self.limits)
+        if self.variation.scale == "date":
+            concise_dates(ax)
+
+    def _draw_categories(self, ax: "Axes") -> None:
+        at = np.arange(len(self.mean))[::-1]
+        ax.hlines(at, self.low, self.high, color=MUTED, lw=5, alpha=0.6)
+        ax.plot(self.mean, at, "o", color=ACCENT, ms=5)
+        ax.set_yticks(at, [short(str(value)) for value in self.variation.values])
+        ax.set(xlabel=self.target, ylabel=self.variation.label, ylim=(-0.6, len(at) - 0.4))
+        ax.tick_params(axis="y", length=0)
+
+
+def share_limits(displays: Sequence[EffectDisplay]) -> None:
+    """Give all of them one scale, so that large effects look large."""
+    if not displays:
+        return
+    low = min(float(display.low.min()) for display in displays)
+    high = max(float(display.high.max()) for display in displays)
+    margin = 0.06 * (high - low) or 1.0
+    for display in displays:
+        display.limits = low - margin, high + margin

@@ -1,0 +1,130 @@
+"""Which inputs the predictions need."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from ssgp.metrics import rmse
+from ssgp.plot.display import Display
+from ssgp.plot.inputs import InputTable
+from ssgp.plot.style import GREY, MUTED
+from ssgp.plot.wording import number, short, with_unit
+from ssgp.validation import check_target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ImportanceDisplay"]
+
+Array = NDArray[np.floating]
+
+MAX_ROWS = 2000
+MOST_SHOWN = 12
+
+
+class ImportanceDisplay(Display):
+    """Permutation importances: by how much the error grows when an input is shuffled among the rows.
+
+    Unlike a forest's `feature_importances_`, which speak of its learned metric, these are of the whole
+    prediction, are the same for every regressor, and are of the original columns where there is an encoder.
+
+    Parameters
+    ----------
+    names : sequence of str, k of them
+        Of the inputs.
+    importances : array-like of shape (k,)
+        Theirs.
+    rows : str, default=""
+        Which rows, in words.
+    target : str, default="target"
+        Its name and unit.
+    """
+
+    def __init__(self, names: Sequence[str], importances: ArrayLike, rows: str = "", target: str = "target") -> None:
+        order = np.argsort(-np.asarray(importances), kind="stable")
+        self.names: list[str] = [names[int(i)] for i in order]
+        self.importances = np.asarray(importances, dtype=float)[order]
+        self.rows, self.target = rows, target
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,  # noqa: ANN401  any regressor of the library
+        X: Any,  # noqa: ANN401  any table
+        y: ArrayLike,
+        *,
+        n_repeats: int = 2,
+        target: str = "target",
+        feature_names: Sequence[str] | None = None,
+        max_rows: int = MAX_ROWS,
+        random_state: int = 0,
+    ) -> Self:
+        """Shuffle one input after another.
+
+        Parameters
+        ----------
+        model : regressor or Pipeline
+            Fitted. With a `TableEncoder` the original columns are shuffled.
+        X : array-like of shape (n, d)
+            Inputs, as the model takes them.
+        y : array-like of shape (n,)
+            Targets.
+        n_repeats : int, default=2
+            Times that each input is shuffled.
+        target : str, default="target"
+            Its name and unit.
+        feature_names : sequence of str, optional
+            Names of the columns of an array.
+        max_rows : int, default=2000
+            Of larger tables so many rows are drawn at random.
+        random_state : int, default=0
+            Seed of the draw and of the shuffling.
+        """
+        inputs, rows = InputTable.draw(model, X, max_rows, random_state, feature_names)
+        return cls.of_inputs(model, inputs, check_target(y, X)[rows], n_repeats, target, random_state)
+
+    @classmethod
+    def of_inputs(
+        cls,
+        model: Any,  # noqa: ANN401
+        inputs: InputTable,
+        y: Array,
+        n_repeats: int = 2,
+        target: str = "target",
+        random_state: int = 0,
+    ) -> Self:
+        """Of rows that are there already."""
+        rng, plain = np.random.default_rng(random_state), rmse(y, model.predict(inputs.for_model()))
+        rises = []
+        for name in inputs.informative:
+            column = inputs.column(name)
+            shuffled = [column.take(pa.array(rng.permutation(len(y)))) for _ in range(n_repeats)]
+            said = model.predict(inputs.repeated(name, shuffled).for_model()).reshape(n_repeats, -1)
+            rises.append(np.mean([rmse(y, once) for once in said]) - plain)
+        return cls(inputs.informative, rises, inputs.rows, target)
+
+    @property
+    def caption(self) -> str:
+        """In words."""
+        more = f" The first {MOST_SHOWN} of {len(self.names)} inputs." if len(self.names) > MOST_SHOWN else ""
+        return (
+            "By how much the error (RMSE) grows when an input is shuffled among the rows, so that it tells "
+            f"nothing any more. Inputs that tell the same share their importance.{self.of_rows()}{more}"
+        )
+
+    def draw(self, ax: "Axes") -> None:
+        """A bar each, the longest at the top."""
+        names, rises = self.names[:MOST_SHOWN], self.importances[:MOST_SHOWN]
+        at = np.arange(len(names))[::-1]
+        ax.barh(at, rises, 0.7, color=MUTED)
+        for height, rise in zip(at, rises, strict=True):
+            ax.annotate(
+                number(rise, 2), (max(rise, 0.0), height), (4, 0), textcoords="offset points", va="center", color=GREY
+            )
+        ax.set_yticks(at, [short(name) for name in names])
+        ax.set(xlabel=with_unit("rise of the RMSE when shuffled", self.target), ylim=(-0.6, len(names) - 0.4))
+        ax.set_xlim(min(0.0, rises.min()), (1.15 * rises.max()) or 1.0)
+        ax.tick_params(axis="y", length=0)

@@ -1,0 +1,150 @@
+"""Rows of inputs as a user has them, of which some can be drawn and columns replaced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ssgp.arrow_columns import Column, family, is_array, to_table
+from ssgp.column_encodings import ColumnEncoding, Dropped
+from ssgp.table_encoder import TableEncoder
+from ssgp.validation import check_count
+
+__all__ = ["InputTable", "draw_rows", "steps_of"]
+
+
+@dataclass(frozen=True)
+class InputTable:
+    """Inputs before any encoding.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Their columns.
+    encodings : dict of ColumnEncoding
+        What the model's encoder does to each column, by name; empty where it has none.
+    named : bool
+        Whether the model takes a table; otherwise it takes an array.
+    n_total : int
+        Rows of the table that these were drawn from.
+    """
+
+    table: pa.Table
+    encodings: dict[str, ColumnEncoding]
+    named: bool
+    n_total: int
+
+    @classmethod
+    def draw(
+        cls,
+        model: Any,  # noqa: ANN401  any regressor of the library
+        X: Any,  # noqa: ANN401  any table
+        max_rows: int,
+        random_state: int,
+        feature_names: Sequence[str] | None = None,
+    ) -> tuple["InputTable", NDArray[np.integer]]:
+        """At most `max_rows` rows of an array or table that a fitted model takes, at random, and which they are."""
+        check_is_fitted(model)
+        n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+        rows = draw_rows(n_rows, check_count(max_rows, "max_rows", 1), random_state)
+        return cls._of(model, X, rows, feature_names), rows
+
+    @classmethod
+    def _of(
+        cls,
+        model: Any,  # noqa: ANN401
+        X: Any,  # noqa: ANN401
+        rows: NDArray[np.integer],
+        feature_names: Sequence[str] | None,
+    ) -> "InputTable":
+        first = steps_of(model)[0]
+        columns = first.columns_ if isinstance(first, TableEncoder) else []
+        if is_array(X):
+            array = np.asarray(X)
+            table = to_table(array[rows])
+            names = _names(table.column_names, feature_names, first)
+            encodings = dict(zip(names, columns, strict=False))
+            return cls(table.rename_columns(names), encodings, named=False, n_total=len(array))
+        if feature_names is not None:
+            raise ValueError("feature_names are for arrays: X is a table, whose columns have names")
+        table = to_table(X)
+        if columns:
+            # Columns that were not there in fit are ignored by the encoder, and said nothing of here.
+            table = table.select([column.name for column in columns if column.name in table.column_names])
+        named = bool(columns) or hasattr(first, "feature_names_in_")
+        return cls(table.take(rows), {column.name: column for column in columns}, named, n_total=table.num_rows)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return self.table.column_names
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.table.num_rows
+
+    @property
+    def rows(self) -> str:
+        """How many rows there are, in words."""
+        if self.n_rows == self.n_total:
+            return f"{self.n_rows:,} rows"
+        return f"{self.n_rows:,} of {self.n_total:,} rows, drawn at random"
+
+    @property
+    def informative(self) -> list[str]:
+        """Names of the columns that the encoder does not drop."""
+        return [name for name in self.names if not isinstance(self.encodings.get(name), Dropped)]
+
+    def column(self, name: str) -> Column:
+        """A column, or an error that lists those there are."""
+        if name not in self.names:
+            raise ValueError(f"there is no column {name!r}; columns are {', '.join(map(repr, self.names))}")
+        return self.table.column(name)
+
+    def take(self, rows: NDArray[np.integer]) -> "InputTable":
+        """Some of the rows."""
+        return replace(self, table=self.table.take(rows))
+
+    def with_column(self, name: str, column: Column) -> "InputTable":
+        """Another column in the place of one."""
+        return replace(self, table=self.table.set_column(self.names.index(name), name, column))
+
+    def repeated(self, name: str, columns: Sequence[Column]) -> "InputTable":
+        """All rows once for each of several columns, with that in the place of the named one."""
+        return replace(self, table=pa.concat_tables([self.with_column(name, column).table for column in columns]))
+
+    def for_model(self) -> Any:  # noqa: ANN401  a table or an array
+        """What the model takes."""
+        if self.named:
+            return self.table
+        return np.column_stack([column.to_numpy() for column in self.table.columns])
+
+    def holds(self, name: str) -> str:
+        """What a column holds, in words."""
+        return family(self.table.schema.field(name).type)
+
+
+def steps_of(model: Any) -> list[Any]:  # noqa: ANN401
+    """The steps of a pipeline, or the model itself."""
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+
+
+def draw_rows(n_rows: int, max_rows: int, random_state: int) -> NDArray[np.integer]:
+    """All rows, or so many at random, in the order of the table."""
+    if n_rows <= max_rows:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))
+
+
+def _names(found: list[str], given: Sequence[str] | None, first: Any) -> list[str]:  # noqa: ANN401
+    if given is not None and len(given) != len(found):
+        raise ValueError(f"feature_names has {len(given)} names, and X has {len(found)} columns")
+    known = getattr(first, "feature_names_in_", None)
+    names = given if given is not None else known if known is not None and len(known) == len(found) else found
+    return [str(name) for name in names]

@@ -1,0 +1,183 @@
+"""Figures of several pictures that belong together."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from ssgp.plot.calibration import CoverageByDeviationDisplay, CoverageDisplay, ErrorByDeviationDisplay, PITDisplay
+from ssgp.plot.display import Display
+from ssgp.plot.effects import EffectDisplay, share_limits
+from ssgp.plot.importance import ImportanceDisplay
+from ssgp.plot.inputs import InputTable
+from ssgp.plot.predictive import Judged, predictive_of
+from ssgp.plot.style import GREY, load_matplotlib, styled
+from ssgp.plot.uncertainty import UncertaintyDisplay
+from ssgp.plot.variation import variations
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["calibration_displays", "plot_calibration", "plot_effects", "plot_uncertainty"]
+
+EFFECT_ROWS = 100
+IMPORTANCE_ROWS = 2000
+
+
+def plot_calibration(
+    model: Any,  # noqa: ANN401  any regressor of the library
+    X: Any,  # noqa: ANN401  any table
+    y: ArrayLike,
+    *,
+    target: str = "target",
+    max_rows: int = 20_000,
+    random_state: int = 0,
+) -> "Figure":
+    """Four answers to whether the predicted distributions are honest.
+
+    Where observations fall in them, coverage by nominal level, and errors and coverage by predicted deviation.
+
+    Parameters
+    ----------
+    model : regressor or Pipeline
+        Fitted.
+    X : array-like of shape (n, d)
+        Inputs, as the model takes them.
+    y : array-like of shape (n,)
+        Targets; the answers are those to new rows only if the model has not seen these.
+    target : str, default="target"
+        Its name and unit.
+    max_rows : int, default=20_000
+        Of larger tables so many rows are drawn at random.
+    random_state : int, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    matplotlib Figure
+        Of four axes.
+    """
+    judged = Judged.draw(model, X, y, max_rows, random_state)
+    return _grid(calibration_displays(judged, target), 2, judged.rows)
+
+
+def plot_effects(
+    model: Any,  # noqa: ANN401
+    X: Any,  # noqa: ANN401
+    columns: Sequence[str] | None = None,
+    *,
+    y: ArrayLike | None = None,
+    n_shown: int = 6,
+    coverage: float = 0.5,
+    target: str = "target",
+    feature_names: Sequence[str] | None = None,
+    max_rows: int = EFFECT_ROWS,
+    random_state: int = 0,
+) -> "Figure":
+    """What predictions are when one input after another is moved: see `EffectDisplay`.
+
+    Parameters
+    ----------
+    model : regressor or Pipeline
+        Fitted.
+    X : array-like of shape (n, d)
+        Inputs, as the model takes them.
+    columns : sequence of str, optional
+        Names of the inputs. By default the most important ones where `y` is given, and the first ones elsewhere.
+    y : array-like of shape (n,), optional
+        Targets, by which importances are judged.
+    n_shown : int, default=6
+        How many pictures at most where `columns` are not given.
+    coverage : float, default=0.5
+        Of the intervals.
+    target : str, default="target"
+        Its name and unit.
+    feature_names : sequence of str, optional
+        Names of the columns of an array.
+    max_rows : int, default=100
+        Of larger tables so many rows are drawn at random.
+    random_state : int, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    matplotlib Figure
+        Of one axes for each picture.
+    """
+    inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
+    shown: list[str] = list(columns) if columns is not None else inputs.informative
+    if columns is None and y is not None:
+        settings: Any = {"feature_names": feature_names, "max_rows": IMPORTANCE_ROWS, "random_state": random_state}
+        shown = ImportanceDisplay.from_estimator(model, X, y, **settings).names
+    moves = [variation for name in shown for variation in variations(inputs, name)]
+    some = moves if columns is not None else moves[:n_shown]
+    displays = [EffectDisplay.of_variation(model, inputs, move, coverage, target) for move in some]
+    share_limits(displays)
+    return _grid(displays, 3, inputs.rows)
+
+
+def plot_uncertainty(
+    model: Any,  # noqa: ANN401
+    X: Any,  # noqa: ANN401
+    *,
+    n_shown: int = 3,
+    target: str = "target",
+    feature_names: Sequence[str] | None = None,
+    max_rows: int = 20_000,
+    random_state: int = 0,
+) -> "Figure":
+    """Mean predicted deviation by the inputs that tell most of it: see `UncertaintyDisplay`.
+
+    Parameters
+    ----------
+    model : regressor or Pipeline
+        Fitted.
+    X : array-like of shape (n, d)
+        Inputs, as the model takes them.
+    n_shown : int, default=3
+        How many inputs.
+    target : str, default="target"
+        Its name and unit.
+    feature_names : sequence of str, optional
+        Names of the columns of an array.
+    max_rows : int, default=20_000
+        Of larger tables so many rows are drawn at random.
+    random_state : int, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    matplotlib Figure
+        Of one axes for each input.
+    """
+    inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
+    _, deviation = predictive_of(model, inputs).moments()
+    return _grid(UncertaintyDisplay.most_informative(inputs, deviation, target, n_shown), 3, inputs.rows)
+
+
+def calibration_displays(judged: Judged, target: str) -> list[Display]:
+    """The four pictures of calibration."""
+    return [
+        PITDisplay(judged.pit, judged.rows),
+        CoverageDisplay(judged.pit, judged.rows),
+        CoverageByDeviationDisplay.from_judged(judged, target=target),
+        ErrorByDeviationDisplay.from_judged(judged, target=target),
+    ]
+
+
+def _grid(displays: Sequence[Display], n_columns: int, rows: str) -> "Figure":
+    """All of them in one figure, and once for all of which rows they are."""
+    load_matplotlib()
+    import matplotlib.pyplot as plt
+
+    n_columns = min(n_columns, len(displays))
+    n_lines = -(-len(displays) // n_columns)
+    with styled():
+        size = (3.6 * n_columns, 2.9 * n_lines)
+        figure, axes = plt.subplots(n_lines, n_columns, figsize=size, layout="constrained", squeeze=False)
+        for display, ax in zip(displays, axes.flat, strict=False):
+            display.plot(ax, note=False)
+        for ax in axes.flat[len(displays) :]:
+            ax.remove()
+        figure.suptitle(rows, x=1, ha="right", fontsize="small", color=GREY)
+    return figure

@@ -1,0 +1,96 @@
+"""Colours and fonts that every figure shares, and matplotlib, which is imported when something is drawn."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ssgp.plot.wording import number, tick
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+__all__ = [
+    "ACCENT",
+    "GREY",
+    "INK",
+    "MUTED",
+    "PANEL",
+    "STYLE",
+    "concise_dates",
+    "load_matplotlib",
+    "log_ticks",
+    "new_axes",
+    "styled",
+    "write_numbers_out",
+]
+
+INK, ACCENT, MUTED, GREY = "#22313f", "#c8553d", "#9fb3c8", "#5b6b7a"
+PANEL = (4.6, 3.1)
+STYLE: Any = {
+    "font.size": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "axes.titlesize": 9.5,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ssgp",
+}
+
+
+def load_matplotlib() -> Any:  # noqa: ANN401  a module
+    """The module matplotlib, or an error that says how to install it."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ImportError("figures need matplotlib: pip install 'ssgp[plot]'") from error
+    return matplotlib
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Within it, what is drawn has the library's look; the user's own settings come back after it."""
+    with load_matplotlib().rc_context(STYLE):
+        yield
+
+
+def new_axes(size: tuple[float, float] = PANEL) -> "Axes":
+    """Axes of a new figure, shown by notebooks as every figure is."""
+    load_matplotlib()
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(figsize=size, layout="constrained")
+    return axes
+
+
+def log_ticks(axis: "Axis", low: float, high: float) -> None:
+    """A handful of round numbers, written out, on a logarithmic axis."""
+    candidates = [leading * 10.0**power for power in range(-12, 13) for leading in (1, 2, 5)]
+    ticks = [value for value in candidates if low <= value <= high]
+    few = ticks[:: -(-len(ticks) // 6)] if ticks else [low, high]
+    axis.set_ticks(few, [number(value) for value in few])
+    axis.set_ticks([], minor=True)
+
+
+def write_numbers_out(axes: "Axes") -> None:
+    """Thousands set apart on axes of large numbers, which matplotlib would write as powers of ten."""
+    from matplotlib.ticker import FuncFormatter, ScalarFormatter
+
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        plain = isinstance(axis.get_major_formatter(), ScalarFormatter)
+        if plain and 1e4 <= max(abs(low), abs(high)) < 1e8:
+            axis.set_major_formatter(FuncFormatter(tick))
+
+
+def concise_dates(axes: "Axes") -> None:
+    """Dates on the horizontal axis, each part of them written once."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    # With these two numbers there is a step for every range; others may find none, and warn.
+    locator = AutoDateLocator(minticks=3, maxticks=7)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))

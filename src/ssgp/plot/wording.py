@@ -1,0 +1,97 @@
+"""Numbers as people write them."""
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["aligned", "number", "percent", "short", "tick", "unit_of", "with_unit"]
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """So many significant digits, long numbers in groups of three, whole parts never rounded away.
+
+    Examples
+    --------
+    >>> [number(value) for value in (1234567.8, 2013.0, 27.841, 0.048312, 0.0, 1e-9, -2.5)]
+    ['1,234,568', '2013', '27.8', '0.0483', '0', '1e-09', '−2.5']
+    """
+    if not math.isfinite(value):
+        return "none"
+    size = abs(value)
+    text = _grouped(round(size)) if size >= 10 ** (digits - 1) else f"{size:.{digits}g}"
+    return f"{MINUS}{text}" if value < 0 else text
+
+
+def tick(value: float, _: int = 0) -> str:
+    """A round number on an axis, written out.
+
+    Examples
+    --------
+    >>> [tick(value) for value in (250000.0, 1250.0, 0.1 + 0.2, -50.0)]
+    ['250,000', '1250', '0.3', '−50']
+    """
+    text = _grouped(float(f"{abs(value):.10g}"))
+    return f"{MINUS}{text}" if value < 0 else text
+
+
+def _grouped(size: float) -> str:
+    """Groups of three digits, from five digits on: years and house numbers have none."""
+    return f"{size:,.10g}" if size >= 10_000 else f"{size:.10g}"
+
+
+def aligned(values: Sequence[float]) -> list[str]:
+    """Numbers of one column: all with the decimals that give the smallest of them three digits.
+
+    Examples
+    --------
+    >>> aligned([23.08, 28.0, 5.125])
+    ['23.08', '28.00', '5.12']
+    """
+    smallest = min((abs(value) for value in values if value), default=1.0)
+    decimals = min(max(2 - math.floor(math.log10(smallest)), 0), 6)
+    return [f"{value:,.{decimals}f}".replace("-", MINUS) for value in values]
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with one digit.
+
+    Examples
+    --------
+    >>> percent(0.9484)
+    '94.8 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+def short(text: str, length: int = 18) -> str:
+    """A text, its end cut off where it is longer.
+
+    Examples
+    --------
+    >>> short("Hartsfield-Jackson Atlanta", 10)
+    'Hartsfiel…'
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def unit_of(target: str) -> str:
+    """The unit in brackets at the end of a name, empty where there is none.
+
+    Examples
+    --------
+    >>> unit_of("arrival delay (minutes)")
+    'minutes'
+    """
+    return target[target.rindex("(") + 1 : -1] if target.endswith(")") and "(" in target else ""
+
+
+def with_unit(label: str, target: str) -> str:
+    """A label of something that has the target's unit.
+
+    Examples
+    --------
+    >>> with_unit("predicted deviation", "arrival delay (minutes)")
+    'predicted deviation (minutes)'
+    """
+    return f"{label} ({unit_of(target)})" if unit_of(target) else label

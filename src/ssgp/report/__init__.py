@@ -1,0 +1,5 @@
+"""A page that shows what a model learned and how far it can be believed. It needs matplotlib: ``ssgp[plot]``."""
+
+from ssgp.report.writing import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,276 @@
+"""The parts of a report as HTML."""
+
+import io
+import platform
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from ssgp import __version__
+from ssgp.plot.display import Display
+from ssgp.plot.effects import EffectDisplay
+from ssgp.plot.inputs import steps_of
+from ssgp.plot.predictive import Judged
+from ssgp.plot.style import load_matplotlib, styled
+from ssgp.plot.uncertainty import UncertaintyDisplay
+from ssgp.plot.wording import aligned, number, percent, unit_of
+from ssgp.report.accuracy import Score
+from ssgp.report.columns import ColumnSummary
+from ssgp.web_page import BASE_STYLE, inline_svg
+
+__all__ = [
+    "STYLE",
+    "column_table",
+    "coverage_sentence",
+    "effects_note",
+    "heading",
+    "headline",
+    "lead",
+    "learning_sentence",
+    "score_table",
+    "section",
+    "settings_table",
+    "small_pictures",
+    "target_sentence",
+    "unsure_note",
+]
+
+Array = NDArray[np.floating]
+
+STYLE = (
+    BASE_STYLE
+    + """
+h1 { margin-bottom: .3rem; line-height: 1.2; } h2 { border-top: 1px solid #dde4ea; padding-top: 1.2rem; }
+p { max-width: 46rem; } .lead { color: #5b6b7a; margin-top: 0; }
+.meaning { border-left: 4px solid #9fb3c8; background: #f4f7fa; padding: .6rem 1rem; }
+.meaning.careful { border-color: #c8553d; background: #fbeee9; }
+.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: 1.2rem 2rem;
+  margin: 1.8rem 0; padding: 0; list-style: none; }
+.numbers b { display: block; font-size: 2.3rem; font-weight: 600; line-height: 1.15; white-space: nowrap; }
+.numbers b small { font-size: 1rem; font-weight: 400; } .numbers .best { color: #c8553d; }
+.numbers span { display: block; font-size: .9rem; color: #5b6b7a; max-width: 17rem; }
+.figures { display: flex; flex-wrap: wrap; gap: .5rem 2rem; align-items: flex-start; }
+figure { display: block; } figure svg { display: block; width: 100%; }
+figure text { font-family: system-ui, sans-serif !important; }
+.scroll { overflow-x: auto; } th { font-weight: 600; } th, td { vertical-align: top; }
+thead th { border-bottom: 1px solid #5b6b7a; } tbody th { font-weight: 400; } .amount { text-align: right; }
+tr.own th, tr.own td { font-weight: 600; }
+@media print { body { margin: 0; max-width: none; font-size: 11pt; } figure, tr, .numbers li { break-inside: avoid; }
+  h2 { break-after: avoid; } }
+"""
+)
+MEANINGS = {
+    False: "The model has not seen these rows: errors and coverage are those to expect of new rows like these.",
+    True: "The model was fitted to these very rows: on new ones its errors will be larger, and its intervals will hold "
+    "fewer observations. Only rows held out can tell how much.",
+    None: "Nobody has said whether the model was fitted to these rows. If it was, errors and coverage look better here "
+    "than they will on new rows; if it was not, they are those to expect.",
+}
+# Inches: three beside each other on a wide screen, one on a phone.
+SMALL = (3.2, 2.5)
+
+
+def heading(title: str) -> str:
+    """The page's title."""
+    return f"<h1>{escape(title)}</h1>"
+
+
+def lead(model: Any, rows: str, seen: bool | None) -> str:  # noqa: ANN401
+    """What was judged on what, and what that means."""
+    regressor = steps_of(model)[-1]
+    kind = "meaning" if seen is False else "meaning careful"
+    return (
+        f'<p class="lead">{escape(type(regressor).__name__)}, fitted to {regressor.n_rows_:,} rows and judged here on '
+        f'{escape(rows)}.</p>\n<p class="{kind}">{MEANINGS[seen]}</p>'
+    )
+
+
+def headline(judged: Judged, scores: Sequence[Score], width: float, target: str) -> str:
+    """The few numbers to remember; `width` is that of the 95 % intervals."""
+    own, others, unit = scores[0], {score.name: score for score in scores[1:]}, unit_of(target)
+    beside = ", ".join(f"{name.partition(' (')[0]} {number(other.rmse)}" for name, other in others.items())
+    typical = f"typical error (RMSE){f'; {beside}' if beside else ''}"
+    told = 1 - own.rmse**2 / judged.y.var() if judged.y.var() > 0 else 0.0
+    return _numbers(
+        [
+            ("best", number(own.rmse), unit, typical),
+            ("best", percent(own.covered), "", f"of {len(judged.y):,} rows were inside their 95 % interval"),
+            ("", number(width), unit, "median width of the 95 % intervals"),
+            ("", percent(told), "", "of the target's variance is explained (R²)"),
+        ]
+    )
+
+
+def _numbers(cards: Sequence[tuple[str, str, str, str]]) -> str:
+    items = "\n".join(
+        f'<li><b class="{kind}">{value} <small>{escape(unit)}</small></b><span>{words}</span></li>'
+        for kind, value, unit, words in cards
+    )
+    return f'<ul class="numbers">\n{items}\n</ul>'
+
+
+def _inside(judged: Judged, level: float) -> float:
+    return float(np.mean(np.abs(judged.pit - 0.5) <= level / 2))
+
+
+def score_table(scores: Sequence[Score], target: str) -> str:
+    """Errors of the model beside those of predictions that need none."""
+    columns = [
+        aligned([score.rmse for score in scores]),
+        aligned([score.absolute for score in scores]),
+        aligned([score.surprise for score in scores]),
+        [percent(score.covered) for score in scores],
+    ]
+    names = [score.name for score in scores]
+    head = ["predicted by", "RMSE", "MAE", "MNLP", "95 % cover"]
+    unit = f", in {escape(unit_of(target))}" if unit_of(target) else ""
+    note = (
+        f"<p>RMSE and MAE are the root mean squared and the mean absolute error{unit}; MNLP is the mean negative log "
+        "density of the observations, lower where they were better foreseen; 95 % cover is the share of them inside "
+        "their 95 % interval."
+    )
+    others = (
+        " Mean and line are learned from four fifths of these rows to predict the last, with one deviation for all."
+    )
+    lines = [list(line) for line in zip(names, *columns, strict=True)]
+    return _table("scores", "Errors", head, lines, own=0) + note + (others if len(scores) > 1 else "") + "</p>"
+
+
+def coverage_sentence(judged: Judged) -> str:
+    """What chance alone would allow."""
+    n = len(judged.y)
+    low, high = binom.interval(0.95, n, 0.95)
+    share = _inside(judged, 0.95)
+    verdict = "as many as" if low <= share * n <= high else "fewer than" if share * n < low else "more than"
+    return (
+        f"<p>95 % intervals held {percent(share)} of {judged.rows}: {verdict} intervals that are exactly right would "
+        f"({percent(low / n)} to {percent(high / n)}, by chance). 50 % intervals held "
+        f"{percent(_inside(judged, 0.5))}.</p>"
+    )
+
+
+def effects_note(displays: Sequence[EffectDisplay]) -> str:
+    """What all pictures of effects have in common."""
+    if not displays:
+        return ""
+    first = displays[0]
+    return (
+        f"<p>The predicted mean, and the ends of the {100 * first.coverage:g} % interval, when one input is moved and "
+        f"all others stay as they are: averages over {escape(first.rows)}. Ticks at the bottom are rows, and all "
+        "pictures have one scale. Some of the rows so made never occur: read inputs that go together, such as the "
+        "length and the duration of a way, with care.</p>"
+    )
+
+
+def unsure_note(displays: Sequence[UncertaintyDisplay]) -> str:
+    """What all pictures of uncertainty have in common."""
+    if not displays:
+        return ""
+    return (
+        "<p>Mean predicted deviation by the inputs that tell most of it, in bins of about equally many rows or by "
+        f"category, on one scale; the thin line is the mean of all {escape(displays[0].rows)}.</p>"
+    )
+
+
+def target_sentence(y: Array, target: str) -> str:
+    """The target in a few numbers."""
+    low, quarter, middle, three, high = (number(value) for value in np.quantile(y, [0, 0.25, 0.5, 0.75, 1]))
+    return (
+        f"<p>The target, {escape(target)}, has mean {number(float(y.mean()))} and deviation {number(float(y.std()))}; "
+        f"it goes from {low} to {high}, half of it from {quarter} to {three}, its median is {middle}.</p>"
+    )
+
+
+def column_table(columns: Sequence[ColumnSummary], n_columns: int) -> str:
+    """What the columns hold and become."""
+    lines = [[column.name, column.values, column.becomes] for column in columns]
+    more = f"<p>These are the first {len(columns)} of {n_columns} columns.</p>" if len(columns) < n_columns else ""
+    head = ["column", "in these rows", "what the model gets"]
+    return _table("columns", "Columns", head, lines, numeric=False) + more
+
+
+def learning_sentence(model: Any) -> str:  # noqa: ANN401
+    """Where there is nothing to be seen, why."""
+    if len(getattr(steps_of(model)[-1], "bound_trace_", ())):
+        return ""
+    return f"<p>{type(steps_of(model)[-1]).__name__} keeps no trace of learning.</p>"
+
+
+def settings_table(summary: dict[str, Any]) -> str:
+    """Settings, what came of them, and versions."""
+    settings = [[name, str(value)] for name, value in summary["settings"].items()]
+    found = [[name.rstrip("_"), _found(value)] for name, value in summary["training"].items()]
+    versions = {"ssgp": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    versions |= {"scikit-learn": summary["sklearn_version"], "matplotlib": load_matplotlib().__version__}
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        '<div class="figures">'
+        + _table("settings-given", "Settings", ["setting", "value"], settings, numeric=False)
+        + _table("settings-found", "What came of them", ["fitted", "value"], found, numeric=False)
+        + f"</div><p>{escape(listed)}; Python {platform.python_version()}.</p>"
+    )
+
+
+def _found(value: Any) -> str:  # noqa: ANN401
+    return number(value, 4) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _table(
+    name: str, label: str, head: Sequence[str], lines: Sequence[Sequence[str]], numeric: bool = True, own: int = -1
+) -> str:
+    """A table whose first cells name their lines."""
+    kind = ' class="amount"' if numeric else ""
+    titles = "".join(f'<th scope="col"{kind if i else ""}>{title}</th>' for i, title in enumerate(head))
+    body = "\n".join(
+        f'<tr{" class=own" if i == own else ""}><th scope="row">{escape(line[0])}</th>'
+        + "".join(f"<td{kind}>{escape(cell)}</td>" for cell in line[1:])
+        + "</tr>"
+        for i, line in enumerate(lines)
+    )
+    return (
+        f'<div class="scroll"><table id="{name}" aria-label="{escape(label)}">\n'
+        f"<thead><tr>{titles}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def section(name: str, title: str, text: str, displays: Sequence[Display]) -> str:
+    """A section of the page: words, tables, then figures with their captions."""
+    figures = [
+        _figure(f"{name}-{i}", display, display.size, f"<figcaption>{escape(display.caption)}</figcaption>")
+        for i, display in enumerate(displays, 1)
+    ]
+    return _section(name, title, text, figures)
+
+
+def small_pictures(name: str, title: str, text: str, displays: Sequence[Display]) -> str:
+    """A section of figures whose captions would all be the same: the words say once what they show."""
+    figures = [_figure(f"{name}-{i}", display, SMALL, "") for i, display in enumerate(displays, 1)]
+    return _section(name, title, text, figures)
+
+
+def _section(name: str, title: str, text: str, figures: Sequence[str]) -> str:
+    shown = "\n".join(['<div class="figures">', *figures, "</div>"]) if figures else ""
+    return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n{text}\n{shown}\n</section>'
+
+
+def _figure(name: str, display: Display, size: tuple[float, float], caption: str) -> str:
+    picture = inline_svg(_svg(display, size), name, display.caption)
+    return f'<figure id="{name}" style="width: {96 * size[0]:.0f}px">{picture}{caption}</figure>'
+
+
+def _svg(display: Display, size: tuple[float, float]) -> str:
+    load_matplotlib()
+    from matplotlib.figure import Figure
+
+    text = io.StringIO()
+    with styled():
+        figure = Figure(figsize=size, layout="constrained")
+        display.plot(figure.subplots(), note=False)
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(text, format="svg", metadata=nothing)
+    return text.getvalue()

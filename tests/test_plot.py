@@ -1,0 +1,389 @@
+"""Figures: what is drawn, against counts and loops made here."""
+
+import subprocess
+import sys
+from itertools import pairwise
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy.stats import binom, norm
+from sklearn.inspection import permutation_importance
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers import quick, small_forest, wavy
+from ssgp import (
+    DTCRegressor,
+    ExactGPRegressor,
+    PICRegressor,
+    SSGPRegressor,
+    TableEncoder,
+    VSSGPRegressor,
+    plot,
+)
+
+mpl.use("agg")
+import matplotlib.pyplot as plt
+
+REGRESSORS = {
+    "forest": small_forest(),
+    "svbssgp": quick(max_iter=30),
+    "ssgp": SSGPRegressor(n_frequencies=5, max_iter=5, random_state=0),
+    "vssgp": VSSGPRegressor(n_frequencies=5, max_iter=5, random_state=0),
+    "dtc": DTCRegressor(n_inducing=8, max_iter=5, random_state=0),
+    "pic": PICRegressor(n_inducing=8, n_blocks=4, max_iter=5, random_state=0),
+    "exact": ExactGPRegressor(random_state=0),
+}
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, _ = wavy(400, d=3)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    """Each regressor, fitted when it is first asked for."""
+    known = {}
+
+    def get(name):
+        if name not in known:
+            known[name] = REGRESSORS[name].fit(*data)
+        return known[name]
+
+    return get
+
+
+def mixed_rows(n=300, seed=0):
+    """A table of a number, a category, a time and a constant, with missing values, and a target of them all."""
+    rng = np.random.default_rng(seed)
+    size, kind = rng.normal(size=n), rng.choice(["ash", "oak", "yew"], n, p=[0.5, 0.3, 0.2])
+    minutes = rng.integers(0, 60 * 24 * 200, n)
+    when = pd.Timestamp("2021-03-01") + pd.to_timedelta(minutes, unit="min")
+    y = size + 2.0 * (kind == "oak") + np.sin(2 * np.pi * minutes / 1440) + 0.1 * rng.normal(size=n)
+    size[::17] = np.nan
+    return pd.DataFrame({"size": size, "kind": kind, "when": when, "unit": "m"}), y
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    table, y = mixed_rows()
+    return make_pipeline(TableEncoder(), SSGPRegressor(n_frequencies=8, max_iter=10, random_state=0)).fit(table, y)
+
+
+class TestCalibration:
+    def test_pit_of_a_normal_model_is_scipys(self, data, fitted):
+        mean, deviation = fitted("ssgp").predict(data[0], return_std=True)
+        display = plot.PITDisplay.from_estimator(fitted("ssgp"), *data)
+        np.testing.assert_allclose(display.pit, norm.cdf(data[1], mean, deviation), atol=1e-12)
+        given = plot.PITDisplay.from_predictions(data[1], mean, deviation)
+        np.testing.assert_allclose(given.pit, display.pit, atol=1e-12)
+
+    def test_pit_of_a_forest_is_that_of_its_mixture(self, data, fitted):
+        display = plot.PITDisplay.from_estimator(fitted("forest"), *data)
+        np.testing.assert_array_equal(display.pit, fitted("forest").cdf(*data))
+
+    def test_bars_are_shares_of_rows(self, rng):
+        pit = rng.uniform(size=500)
+        shares = plot.PITDisplay(pit).shares()
+        assert shares.tolist() == [np.mean((pit >= i / 20) & (pit < (i + 1) / 20)) for i in range(20)]
+
+    def test_the_band_is_where_counts_are_95_times_in_a_hundred(self):
+        low, high = (round(500 * end) for end in plot.PITDisplay(np.full(500, 0.5)).band())
+        assert binom.cdf(high, 500, 1 / 20) - binom.cdf(low - 1, 500, 1 / 20) >= 0.95
+        assert binom.cdf(high - 1, 500, 1 / 20) < 0.975 <= binom.cdf(high, 500, 1 / 20)
+
+    @pytest.mark.parametrize("name", ["forest", "ssgp"])
+    def test_coverage_is_a_count_of_intervals(self, data, fitted, name):
+        display = plot.CoverageDisplay.from_estimator(fitted(name), *data)
+        for level, observed in zip(display.levels, display.observed(), strict=True):
+            low, high = fitted(name).predict_interval(data[0], coverage=level).T
+            assert observed == pytest.approx(np.mean((low <= data[1]) & (data[1] <= high)), abs=1e-9)
+
+    def test_groups_by_deviation_are_a_plain_group_by(self, rng):
+        y, mean, deviation = rng.normal(size=(3, 103))
+        deviation = np.abs(deviation) + 0.1
+        groups = plot.ErrorByDeviationDisplay.from_predictions(y, mean, deviation, n_groups=4, level=0.8).groups
+        order = sorted(range(103), key=lambda i: deviation[i])
+        parts = [order[:26], order[26:52], order[52:78], order[78:]]
+        assert groups.size.tolist() == [26, 26, 26, 25]
+        half_width = norm.ppf(0.9)
+        for i, part in enumerate(parts):
+            errors, own = y[part] - mean[part], deviation[part]
+            assert groups.error[i] == pytest.approx(np.sqrt(np.mean(errors**2)))
+            assert groups.deviation[i] == pytest.approx(np.sqrt(np.mean(own**2)))
+            assert groups.covered[i] == pytest.approx(np.mean(np.abs(errors) <= half_width * own))
+
+    def test_both_pictures_by_deviation_have_the_same_groups(self, data, fitted):
+        error = plot.ErrorByDeviationDisplay.from_estimator(fitted("forest"), *data)
+        cover = plot.CoverageByDeviationDisplay.from_estimator(fitted("forest"), *data)
+        np.testing.assert_array_equal(error.groups.covered, cover.groups.covered)
+        assert cover.groups.size.sum() == len(data[1])
+
+
+class TestObservations:
+    @pytest.mark.parametrize("name", ["forest", "svbssgp"])
+    def test_intervals_are_the_models_and_in_order(self, data, fitted, name):
+        X, y = data[0][:30], data[1][:30]
+        display = plot.IntervalDisplay.from_estimator(fitted(name), X, y)
+        mean, deviation = fitted(name).predict(X, return_std=True)
+        order = np.argsort(mean)
+        ends = norm.ppf([0.025, 0.25, 0.75, 0.975]) * deviation[:, None] + mean[:, None]
+        if name == "forest":
+            ends = fitted(name).predict_quantiles(X, [0.025, 0.25, 0.75, 0.975])
+        np.testing.assert_allclose(display.quantiles, ends[order])
+        np.testing.assert_array_equal(display.y, y[order])
+        assert display.held() == sum(low <= seen <= high for (low, _, _, high), seen in zip(ends, y, strict=True))
+
+    def test_rows_outside_the_picture_are_counted(self):
+        y = np.append(np.linspace(0, 1, 999), 1e6)
+        display = plot.ObservedDisplay.from_predictions(y, np.zeros(1000), target="height (m)")
+        assert display.outside() == 1
+        assert display.caption.endswith("1,000 rows. Outside the picture: 1.")
+
+    @pytest.mark.parametrize("n_rows", [100, 1500])
+    def test_few_rows_are_points_and_many_a_density(self, rng, n_rows):
+        y, mean = rng.normal(size=(2, n_rows))
+        axes = plot.ObservedDisplay.from_predictions(y, mean).plot().ax_
+        assert bool(axes.collections) == (n_rows > 1000)
+
+
+def averages(model, tables):
+    """Mean and quartiles of the predictions of each table, averaged over its rows."""
+    out = []
+    for table in tables:
+        mean, deviation = model.predict(table, return_std=True)
+        reach = norm.ppf(0.75) * deviation
+        out.append((mean.mean(), (mean - reach).mean(), (mean + reach).mean()))
+    return np.array(out).T
+
+
+class TestEffects:
+    def test_of_a_number_is_a_plain_loop(self, data, fitted):
+        X = data[0][:100]
+        display = plot.EffectDisplay.from_estimator(fitted("ssgp"), X, 1, n_values=7)
+        assert set(display.variation.values) <= set(X[:, 1])
+        tables = [np.column_stack([X[:, 0], np.full(100, value), X[:, 2]]) for value in display.variation.values]
+        expected = averages(fitted("ssgp"), tables)
+        np.testing.assert_allclose([display.mean, display.low, display.high], expected)
+
+    def test_of_a_forest_has_the_mixtures_quantiles(self, data, fitted):
+        display = plot.EffectDisplay.from_estimator(fitted("forest"), data[0][:50], 0, n_values=3, coverage=0.8)
+        moved = data[0][:50].copy()
+        moved[:, 0] = display.variation.values[1]
+        low, high = fitted("forest").predict_interval(moved, coverage=0.8).mean(axis=0)
+        assert (display.low[1], display.high[1]) == (pytest.approx(low), pytest.approx(high))
+
+    @pytest.mark.parametrize("kind", ["pandas", "arrow"])
+    def test_of_a_category_moves_the_original_column(self, pipeline, kind):
+        table, _ = mixed_rows()
+        given = table if kind == "pandas" else pa.Table.from_pandas(table)
+        display = plot.EffectDisplay.from_estimator(pipeline, given, "kind", max_rows=300)
+        assert display.variation.values.tolist() == table["kind"].value_counts().index.tolist()
+        expected = averages(pipeline, [table.assign(kind=kind) for kind in display.variation.values])
+        np.testing.assert_allclose([display.mean, display.low, display.high], expected)
+
+    def test_of_an_hour_keeps_the_day(self, pipeline):
+        table, _ = mixed_rows(100)
+        display = plot.EffectDisplay.from_estimator(pipeline, table, "when", part=0)
+        moved = [table.assign(when=[t.replace(hour=h, minute=0) for t in table["when"]]) for h in range(24)]
+        np.testing.assert_allclose(display.mean, averages(pipeline, moved)[0])
+
+    def test_of_a_weekday_keeps_week_and_hour(self, pipeline):
+        table, _ = mixed_rows(100)
+        display = plot.EffectDisplay.from_estimator(pipeline, table, "when", part=1)
+        when = table["when"]
+        moved = [table.assign(when=when + pd.to_timedelta(day - when.dt.weekday, unit="D")) for day in range(7)]
+        np.testing.assert_allclose(display.mean, averages(pipeline, moved)[0])
+
+    def test_of_a_date_keeps_weekday_and_hour(self, pipeline):
+        table, _ = mixed_rows(100)
+        display = plot.EffectDisplay.from_estimator(pipeline, table, "when", part=2, n_values=5)
+        monday = table["when"].dt.normalize() - pd.to_timedelta(table["when"].dt.weekday, unit="D")
+        moved = [table.assign(when=table["when"] - monday + start) for start in display.variation.values]
+        np.testing.assert_allclose(display.mean, averages(pipeline, moved)[0])
+        assert {pd.Timestamp(value).weekday() for value in display.variation.values} == {0}
+
+    def test_of_times_with_a_zone_and_of_text_that_is_time(self):
+        table, y = mixed_rows(100)
+        zoned = table.assign(when=table["when"].dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"))
+        text = table.assign(when=table["when"].dt.strftime("%Y-%m-%dT%H:%M"))
+        kinds: Any
+        for rows, kinds in ((zoned, None), (text, {"when": "time"})):
+            regressor = SSGPRegressor(n_frequencies=4, max_iter=3, random_state=0)
+            model = make_pipeline(TableEncoder(kinds=kinds), regressor).fit(rows, y)
+            display = plot.EffectDisplay.from_estimator(model, rows, "when")
+            own = rows["when"] if kinds is None else pd.to_datetime(rows["when"])
+            moved = [rows.assign(when=[t.replace(hour=h, minute=0) for t in own]) for h in (2, 20)]
+            if kinds is not None:
+                moved = [part.assign(when=part["when"].dt.strftime("%Y-%m-%dT%H:%M")) for part in moved]
+            np.testing.assert_allclose(display.mean[[2, 20]], averages(model, moved)[0], atol=0.02)
+
+    def test_unknown_columns_are_named(self, pipeline):
+        with pytest.raises(ValueError, match=r"no column 'colour'; columns are 'size', 'kind', 'when', 'unit'"):
+            plot.EffectDisplay.from_estimator(pipeline, mixed_rows(100)[0], "colour")
+
+    def test_parts_of_times_and_empty_columns_are_named(self, pipeline):
+        table, _ = mixed_rows(100)
+        with pytest.raises(ValueError, match=r"\{0: when: hour of day, 1: when: day of week, 2: when: date\}, got 3"):
+            plot.EffectDisplay.from_estimator(pipeline, table, "when", part=3)
+        with pytest.raises(ValueError, match="column 'size' has no values in these rows"):
+            plot.EffectDisplay.from_estimator(pipeline, table.assign(size=np.nan), "size")
+
+
+class TestImportances:
+    def test_agree_with_scikit_learns(self, data, fitted):
+        display = plot.ImportanceDisplay.from_estimator(fitted("ssgp"), *data, n_repeats=20)
+        theirs: Any = permutation_importance(
+            fitted("ssgp"), *data, scoring="neg_root_mean_squared_error", n_repeats=20, random_state=1
+        )
+        ours = [display.importances[display.names.index(f"x{i}")] for i in range(3)]
+        np.testing.assert_allclose(ours, theirs["importances_mean"], rtol=0.1, atol=0.02)
+
+    def test_are_of_the_original_columns_that_are_used(self, pipeline):
+        table, y = mixed_rows()
+        display = plot.ImportanceDisplay.from_estimator(pipeline, table, y)
+        assert sorted(display.names) == ["kind", "size", "when"]
+        assert display.importances[0] == display.importances.max() > 0.1
+
+
+class TestUncertainty:
+    def test_means_by_category_are_a_plain_loop(self, pipeline):
+        table, _ = mixed_rows()
+        display = plot.UncertaintyDisplay.from_estimator(pipeline, table, "kind")
+        _, deviation = pipeline.predict(table, return_std=True)
+        expected = [deviation[table["kind"] == kind].mean() for kind in display.variation.values]
+        np.testing.assert_allclose(display.means, expected)
+
+    def test_means_by_bin_are_a_plain_loop(self, data, fitted):
+        display = plot.UncertaintyDisplay.from_estimator(fitted("forest"), data[0], 0, n_bins=4)
+        _, deviation = fitted("forest").predict(data[0], return_std=True)
+        x, edges = data[0][:, 0], display.edges
+        groups = [deviation[(x >= a) & (x < b)] for a, b in pairwise(edges)]
+        groups[-1] = deviation[x >= edges[-2]]
+        np.testing.assert_allclose(display.means, [group.mean() for group in groups])
+        assert display.sizes.sum() == 400
+        assert display.sizes.min() > 90
+
+    def test_few_values_have_a_bin_each_and_missing_ones_none(self):
+        table = pd.DataFrame({"n": [1.0, 2.0, 4.0, np.nan] * 30, "z": np.linspace(0, 1, 120)})
+        model = make_pipeline(TableEncoder(), SSGPRegressor(n_frequencies=3, max_iter=3)).fit(table, table["z"])
+        display = plot.UncertaintyDisplay.from_estimator(model, table, "n")
+        assert display.sizes.tolist() == [30, 30, 30]
+        assert display.edges.tolist() == [0.5, 1.5, 3.0, 5.0]
+
+    def test_inputs_that_tell_most_come_first(self, data, fitted):
+        figure = plot.plot_uncertainty(fitted("forest"), data[0], feature_names=["a", "b", "c"])
+        _, deviation = fitted("forest").predict(data[0], return_std=True)
+        displays = [plot.UncertaintyDisplay.from_estimator(fitted("forest"), data[0], i) for i in range(3)]
+        shares = []
+        for display in displays:
+            bins = np.clip(np.searchsorted(display.edges, display.variation.where_rows_are, "right") - 1, 0, 9)
+            between = deviation.var() - np.mean([(deviation[i] - display.means[b]) ** 2 for i, b in enumerate(bins)])
+            shares.append(between / deviation.var())
+            assert display.explained() == pytest.approx(shares[-1])
+        expected = [name for _, name in sorted(zip(shares, "abc", strict=True), reverse=True)]
+        assert [axes.get_xlabel() for axes in figure.axes] == expected
+
+
+class TestBound:
+    def test_is_in_nats_a_row_and_smoothed_by_a_running_mean(self, fitted):
+        model = fitted("forest")
+        display = plot.BoundDisplay.from_estimator(model)
+        np.testing.assert_allclose(display.bounds, model.bound_trace_ / 400)
+        window = len(display.bounds) // 20
+        expected = [display.bounds[max(i - window + 1, 0) : i + 1].mean() for i in range(len(display.bounds))]
+        np.testing.assert_allclose(display.smooth(), expected)
+
+    def test_where_there_is_none_the_message_says_so(self, fitted):
+        with pytest.raises(ValueError, match="ExactGPRegressor has no trace of a bound"):
+            plot.BoundDisplay.from_estimator(fitted("exact"))
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_every_regressor_has_every_picture(data, fitted, name):
+    model, (X, y) = fitted(name), (data[0][:60], data[1][:60])
+    displays = [
+        plot.PITDisplay.from_estimator(model, X, y),
+        plot.IntervalDisplay.from_estimator(model, X, y),
+        plot.ObservedDisplay.from_estimator(model, X, y),
+        plot.EffectDisplay.from_estimator(model, X, 0, n_values=3),
+        plot.ImportanceDisplay.from_estimator(model, X, y),
+    ]
+    for display in displays:
+        axes = display.plot().ax_
+        assert axes.get_xlabel()
+        assert display.caption.endswith(".")
+    assert len(plot.plot_calibration(model, X, y).axes) == 4
+    assert len(plot.plot_uncertainty(model, X).axes) == 3
+
+
+def test_effects_of_the_most_important_inputs_come_first(pipeline):
+    table, y = mixed_rows()
+    names = plot.ImportanceDisplay.from_estimator(pipeline, table, y).names
+    figure = plot.plot_effects(pipeline, table, y=y, max_rows=30)
+    labels = [axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes]
+    assert len(labels) == 5
+    assert names[0] in labels[0]
+    assert len(plot.plot_effects(pipeline, table, ["size"], max_rows=30).axes) == 1
+
+
+class TestFace:
+    def test_draws_where_it_is_told_and_leaves_the_users_settings_alone(self, data, fitted):
+        before = dict(mpl.rcParams)
+        figure, axes = plt.subplots()
+        display = plot.PITDisplay.from_estimator(fitted("ssgp"), *data)
+        assert display.plot(axes) is display
+        assert display.ax_ is axes
+        assert display.figure_ is figure
+        assert display.plot().ax_ is not axes
+        assert dict(mpl.rcParams) == before
+
+    def test_rows_drawn_from_large_tables_are_said_and_seeded(self, data, fitted):
+        draws = [
+            plot.PITDisplay.from_estimator(fitted("ssgp"), *data, max_rows=50, random_state=seed) for seed in (0, 0, 1)
+        ]
+        assert draws[0].plot().ax_.get_title(loc="right") == "50 of 400 rows, drawn at random"
+        assert draws[0].plot(note=False).ax_.get_title(loc="right") == ""
+        np.testing.assert_array_equal(draws[0].pit, draws[1].pit)
+        assert not np.array_equal(draws[0].pit, draws[2].pit)
+
+    def test_names_of_columns_come_from_the_table_the_model_or_the_caller(self, data):
+        X, y = data
+        table: Any = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+        named, unnamed = (SSGPRegressor(n_frequencies=3, max_iter=3).fit(rows, y) for rows in (table, X))
+        assert sorted(plot.ImportanceDisplay.from_estimator(named, table, y).names) == ["a", "b", "c"]
+        numbered = pd.DataFrame(X)
+        assert sorted(plot.ImportanceDisplay.from_estimator(unnamed, numbered, y).names) == ["0", "1", "2"]
+        given = plot.ImportanceDisplay.from_estimator(unnamed, X, y, feature_names=["p", "q", "r"])
+        assert sorted(given.names) == ["p", "q", "r"]
+        with pytest.raises(ValueError, match="feature_names has 2 names, and X has 3 columns"):
+            plot.ImportanceDisplay.from_estimator(unnamed, X, y, feature_names=["p", "q"])
+        with pytest.raises(ValueError, match="feature_names are for arrays"):
+            plot.ImportanceDisplay.from_estimator(named, table, y, feature_names=["p", "q", "r"])
+
+    def test_other_steps_before_the_regressor_are_fine(self, data):
+        X, y = data
+        scaler, forest = StandardScaler(), small_forest()
+        display = plot.PITDisplay.from_estimator(make_pipeline(scaler, forest).fit(X, y), X, y)
+        np.testing.assert_array_equal(display.pit, forest.cdf(scaler.transform(X), y))
+
+    def test_matplotlib_is_not_needed_to_import(self):
+        code = "import sys, ssgp.plot, ssgp.report; assert 'matplotlib' not in sys.modules"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+    def test_without_matplotlib_the_error_says_how_to_install_it(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(ImportError, match=r"pip install 'ssgp\[plot\]'"):
+            plot.PITDisplay([0.5]).plot()
