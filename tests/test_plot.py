@@ -204,13 +204,13 @@ class TestEffects:
         table, _ = mixed_rows(100)
         display = plot.EffectDisplay.from_estimator(pipeline, table, "when", part=1)
         when = table["when"]
-        moved = [table.assign(when=when + pd.to_timedelta(day - when.dt.weekday, unit="D")) for day in range(7)]
+        moved = [table.assign(when=when + pd.to_timedelta(day - when.dt.day_of_week, unit="D")) for day in range(7)]
         np.testing.assert_allclose(display.mean, averages(pipeline, moved)[0])
 
     def test_of_a_date_keeps_weekday_and_hour(self, pipeline):
         table, _ = mixed_rows(100)
         display = plot.EffectDisplay.from_estimator(pipeline, table, "when", part=2, n_values=5)
-        monday = table["when"].dt.normalize() - pd.to_timedelta(table["when"].dt.weekday, unit="D")
+        monday = table["when"].dt.normalize() - pd.to_timedelta(table["when"].dt.day_of_week, unit="D")
         moved = [table.assign(when=table["when"] - monday + start) for start in display.variation.values]
         np.testing.assert_allclose(display.mean, averages(pipeline, moved)[0])
         assert {pd.Timestamp(value).weekday() for value in display.variation.values} == {0}
