@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 import ssgp
 from ssgp import metrics, table_files
+from ssgp.report import write_report
 from ssgp.saved_models import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")
@@ -241,6 +242,30 @@ class TestPredict:
         regressor.fit(new, new["east"].to_numpy()).save(folder / "bare")
         assert run("predict", folder / "bare", folder / "new.csv", "--out", folder / "bare.csv")[0] == 0
         np.testing.assert_allclose(predicted(folder / "bare.csv")["mean"], regressor.predict(new), rtol=1e-9)
+
+
+class TestReport:
+    def test_is_the_page_that_python_writes(self, folder, model):
+        code, out, err = run("report", folder / "m", folder / "new.parquet", "--unseen", "--out", folder / "page.html")
+        assert code == 0
+        assert "297 rows, target height" in out
+        assert "3 rows left out, where the target 'height' is missing" in err
+        new = pq.read_table(folder / "new.parquet").slice(3)
+        inputs = [name for name in model["encoder"].feature_names_in_ if name in new.column_names]
+        write_report(
+            model,
+            new.select(inputs),
+            new["height"].to_numpy(),
+            folder / "other.html",
+            target="height",
+            seen_in_training=False,
+        )
+        assert (folder / "page.html").read_text() == (folder / "other.html").read_text()
+
+    def test_a_place_that_cannot_be_written_to_is_refused_first(self, folder):
+        code, _, err = run("report", folder / "m", folder / "new.parquet", "--out", folder / "nowhere" / "page.html")
+        assert code == 1
+        assert "there is no such folder" in err
 
 
 class TestEvaluate:

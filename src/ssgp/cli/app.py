@@ -215,6 +215,31 @@ def evaluate(
     return evaluate_command(model, data, target, jobs, Output(as_json=as_json))
 
 
+@app.command("report")
+@_with_exit_code
+def report_page(
+    model: SavedModel,
+    data: Data,
+    out: Annotated[str, typer.Option(metavar="FILE", help="Where the page goes: one HTML file.")],
+    target: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column that is predicted, if the model does not say.")
+    ] = None,
+    seen: Annotated[
+        bool | None, typer.Option("--seen/--unseen", help="Whether the model was fitted to these rows; the page says.")
+    ] = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> int:
+    """Show what a model learned and how far it can be believed.
+
+    One page with every figure in it. Needs matplotlib: pip install 'ssgp[plot]'.
+    """
+    from ssgp.cli.report_command import report_command
+
+    return report_command(model, data, out, target, seen, jobs, Output(as_json=as_json))
+
+
 @app.command()
 @_with_exit_code
 def inspect(model: SavedModel, as_json: AsJson = False, debug: Debug = False) -> int:

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ssgp.cli.columns import check_column
-from ssgp.cli.errors import CommandError, WrongUsage
+from ssgp.cli.errors import CommandError
+from ssgp.cli.judged import open_judged
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.cli.scores import Scores, judge, judge_normal, scores_text
 from ssgp.cli.targets import target_of
-from ssgp.table_files import TableSource, check_columns, open_table
+from ssgp.table_files import TableSource
 
 __all__ = ["evaluate_command"]
 
@@ -20,13 +20,7 @@ __all__ = ["evaluate_command"]
 def evaluate_command(model: str, data: str, target: str | None, jobs: int | None, output: Output) -> int:
     """Judge a model beside a baseline; return the exit code."""
     predictor = load_predictor(model).with_jobs(jobs)
-    source = open_table(data)
-    name = target or predictor.notes.get("target")
-    if name is None:
-        raise WrongUsage(f"--target: {model!r} does not say what it predicts; give the name of the column")
-    check_column("--target", name, source.column_names)
-    check_columns(predictor.inputs, source.column_names, f"{data!r} lacks a column that the model needs:")
-    source = predictor.typed(source, name)
+    source, name = open_judged(predictor, model, data, target)
     mean, std, whose = _baseline(predictor, source, name)
     with output.warnings_told(), output.progress() as display:
         scores, baseline, n_missing = _judge_all(predictor, source, name, (mean, std), display)
