@@ -5,10 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from common import Clock, columns, options, record, score
+from common import Clock, options, record, score
 from ssgp import SVBSSGPRegressor
-
-INPUTS = ["t", "m1", "m2", "m3", "m4", "m5"]
+from ssgp.datasets import load_aimpeak
 
 
 def fit(objective: Literal["global", "local"], seed: int, n_blocks: int | Literal["auto"] = "auto") -> SVBSSGPRegressor:
@@ -19,8 +18,10 @@ def fit(objective: Literal["global", "local"], seed: int, n_blocks: int | Litera
 
 def main() -> None:
     flags = options(__doc__, seeds=5)
-    table = columns(flags.data, "aimpeak.parquet", [*INPUTS, "speed_kmh", "split", "block"])
-    X, y, test, blocks = table[:, :6], table[:, 6], table[:, 7] == 1, table[:, 8]
+    table = load_aimpeak(flags.data)
+    X, y, test, blocks = table.X, table.y, table.test, table.blocks
+    assert test is not None
+    assert blocks is not None
     rows = []
     for objective in ("global", "local"):
         for seed in range(flags.seeds):

@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from common import Clock, columns, options, peak_memory, record, score
+from common import Clock, options, peak_memory, record, score
 from ssgp import SVBSSGPRegressor
-
-INPUTS = ["Month", "DayofMonth", "DayOfWeek", "plane_age", "AirTime", "Distance", "ArrTime", "DepTime"]
+from ssgp.datasets import load_airline
 
 
 def main() -> None:
     flags = options(__doc__, rows=2_000_000, objective="global", seed=0)
-    table = columns(flags.data, "airline.parquet", [*INPUTS, "ArrDelay"], flags.rows)
-    n_train = int(0.95 * flags.rows)
-    X, y = table[:, :8], table[:, 8]
+    table = load_airline(flags.data, flags.rows)
+    X, y = table.X, table.y
+    n_train = int(0.95 * len(y))
     loaded, clock = peak_memory(), Clock()
     model = SVBSSGPRegressor(
         20, objective=flags.objective, n_blocks=2000, n_draws=5, n_jobs=-1, random_state=flags.seed
@@ -29,7 +28,7 @@ def main() -> None:
         "steps": model.n_iter_,
         "fit_s": clock.seconds["fit"],
         "predict_s": clock.seconds["predict"],
-        "predicted_rows": flags.rows - n_train,
+        "predicted_rows": len(y) - n_train,
         "peak_gb": peak_memory(),
         "table_gb": loaded,
     }

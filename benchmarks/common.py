@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import sklearn
 from numpy.typing import NDArray
 
@@ -35,21 +34,6 @@ def options(description: str | None, **flags: Any) -> argparse.Namespace:  # noq
     for name, default in flags.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
     return parser.parse_args()
-
-
-def columns(folder: Path | None, name: str, names: list[str], rows: int | None = None) -> NDArray[np.float64]:
-    """Columns of a Parquet table as one float array, read a column at a time."""
-    if folder is None:
-        raise SystemExit(f"{name} is needed: pass --data FOLDER or set SSGP_DATA to the folder that holds it")
-    path = Path(folder) / name
-    if not path.exists():
-        raise SystemExit(f"{path} is not there: pass --data FOLDER or set SSGP_DATA to the folder that holds {name}")
-    file = pq.ParquetFile(path)
-    rows = file.metadata.num_rows if rows is None else rows
-    out = np.empty((rows, len(names)))
-    for i, column in enumerate(names):
-        out[:, i] = file.read([column]).column(0).slice(0, rows).to_numpy()
-    return out
 
 
 @dataclass

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from common import columns
 from ssgp.datasets import load_aimpeak, load_airline, load_blog, load_flights
+from ssgp.paper_tables import read_columns
 
 __all__ = ["FOLDS", "SMALL", "TABLES", "Table"]
 
@@ -61,7 +61,7 @@ def _uci(name: str) -> Callable[[Path | None, int], Table]:
         if folder is None:
             raise SystemExit(f"uci/{name}.parquet is needed: pass --data FOLDER or set SSGP_DATA")
         inputs = [column for column in pq.read_schema(folder / f"uci/{name}.parquet").names if column.startswith("x")]
-        table = columns(folder, f"uci/{name}.parquet", [*inputs, "y", "fold"])
+        table = read_columns(folder / f"uci/{name}.parquet", [*inputs, "y", "fold"])
         return _split(table[:, :-2], table[:, -2], table[:, -1] == fold)
 
     return load

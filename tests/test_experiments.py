@@ -137,7 +137,7 @@ class TestRunner:
         assert all(path.stat().st_mtime_ns == time for path, time in before.items())
         assert store.has(second)
         assert "1 of 2 cells are there already" in capsys.readouterr().out
-        assert not list(tmp_path.glob("*.partial"))
+        assert {path.suffix for path in tmp_path.iterdir()} == {".parquet"}
 
     def test_a_failure_is_recorded_and_the_rest_goes_on(self, here, tmp_path, monkeypatch, capsys):
         def broken(suite, cell, folder):

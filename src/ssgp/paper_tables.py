@@ -15,7 +15,9 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-__all__ = ["FOLDER_VARIABLE", "Table", "load_aimpeak", "load_airline", "load_blog"]
+from ssgp.whole_file import whole_file
+
+__all__ = ["FOLDER_VARIABLE", "Table", "load_aimpeak", "load_airline", "load_blog", "read_columns"]
 
 Array = NDArray[np.float64]
 
@@ -74,7 +76,7 @@ def load_aimpeak(folder: Path | str | None = None) -> Table:
             f"{', '.join(AIMPEAK_INPUTS)}, speed_kmh, split (0 to learn from, 1 to test) and block (0 to 199), and "
             f"pass its folder, or set {FOLDER_VARIABLE} to it"
         )
-    table = _read(path, [*AIMPEAK_INPUTS, "speed_kmh", "split", "block"])
+    table = read_columns(path, [*AIMPEAK_INPUTS, "speed_kmh", "split", "block"])
     return Table(table[:, :6], table[:, 6], AIMPEAK_INPUTS, table[:, 7] == 1, table[:, 8].astype(np.int64))
 
 
@@ -90,7 +92,7 @@ def load_airline(folder: Path | str | None = None, n_rows: int = 2_000_000) -> T
         The first so many rows of the file, which are in random order.
     """
     path = _local("airline.parquet", folder) or _downloaded("airline.parquet", _download_flights)
-    table = _read(path, [*AIRLINE_INPUTS, "ArrDelay"], n_rows)
+    table = read_columns(path, [*AIRLINE_INPUTS, "ArrDelay"], n_rows)
     return Table(table[:, :-1], table[:, -1], AIRLINE_INPUTS)
 
 
@@ -104,7 +106,7 @@ def load_blog(folder: Path | str | None = None) -> Table:
         downloaded (2.6 MB) and kept.
     """
     path = _local("blog.parquet", folder) or _downloaded("blog.parquet", _download_blog)
-    table = _read(path, [*BLOG_INPUTS, "y"])
+    table = read_columns(path, [*BLOG_INPUTS, "y"])
     return Table(table[:, :-1], table[:, -1], BLOG_INPUTS)
 
 
@@ -120,7 +122,7 @@ def _local(name: str, folder: Path | str | None) -> Path | None:
     return path
 
 
-def _read(path: Path, names: Sequence[str], n_rows: int | None = None) -> Array:
+def read_columns(path: Path, names: Sequence[str], n_rows: int | None = None) -> Array:
     """Columns of a Parquet file as one array, read a column at a time."""
     file = pq.ParquetFile(path)
     absent = [name for name in names if name not in file.schema_arrow.names]
@@ -145,9 +147,8 @@ def _downloaded(name: str, download: Callable[[Any, Path], pa.Table]) -> Path:
     path = cache / name
     if not path.exists():
         table = download(pooch, cache)
-        partial = path.with_suffix(".partial")
-        pq.write_table(table, partial)
-        os.replace(partial, path)
+        with whole_file(path) as part:
+            pq.write_table(table, part)
     return path
 
 

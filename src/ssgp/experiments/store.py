@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssgp.experiments.suites import Cell
+from ssgp.whole_file import whole_file
 
 __all__ = ["Results", "Store"]
 
@@ -76,10 +77,8 @@ class Store:
             "versions": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         }
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(cell)
-        partial = path.with_suffix(f".{os.getpid()}.partial")
-        pq.write_table(pa.Table.from_pylist([{**row, **about} for row in rows or [{}]], SCHEMA), partial)
-        os.replace(partial, path)
+        with whole_file(self._path(cell)) as part:
+            pq.write_table(pa.Table.from_pylist([{**row, **about} for row in rows or [{}]], SCHEMA), part)
 
     def read(self) -> "Results":
         """Everything that has been written."""

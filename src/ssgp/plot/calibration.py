@@ -61,7 +61,7 @@ class _FromPIT(Display):
     @classmethod
     def from_predictions(cls, y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Self:
         """Of targets and normal predictions, shapes (n,)."""
-        said = NormalPredictive(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
+        said = NormalPredictive.of(mean, std)
         pit = said.cdf(np.asarray(y, dtype=float))
         return cls(pit, f"{len(pit):,} rows")
 
@@ -252,7 +252,7 @@ class _ByDeviation(Display):
         target: str = "target",
     ) -> Self:
         """Of targets and normal predictions, shapes (n,)."""
-        said = NormalPredictive(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
+        said = NormalPredictive.of(mean, std)
         y = np.asarray(y, dtype=float)
         inside = np.abs(said.cdf(y) - 0.5) <= level / 2
         groups = DeviationGroups.of(y - said.mean, said.deviation, inside, n_groups)

@@ -87,7 +87,7 @@ class IntervalDisplay(Display):
     def from_predictions(cls, y: ArrayLike, mean: ArrayLike, std: ArrayLike, *, target: str = "target") -> Self:
         """Of targets and normal predictions, shapes (n,)."""
         y = np.asarray(y, dtype=float)
-        said = NormalPredictive(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
+        said = NormalPredictive.of(mean, std)
         return cls._of(y, said, f"{len(y):,} rows", target)
 
     @classmethod

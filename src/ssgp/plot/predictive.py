@@ -52,6 +52,11 @@ class NormalPredictive:
     mean: Array
     deviation: Array
 
+    @classmethod
+    def of(cls, mean: ArrayLike, std: ArrayLike) -> "NormalPredictive":
+        """Of a user's numbers."""
+        return cls(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
+
     def moments(self) -> tuple[Array, Array]:
         """Means and deviations."""
         return self.mean, self.deviation
