@@ -6,6 +6,7 @@ import pytest
 from ssgp.branches import join_one
 from ssgp.calibration import Calibration
 from ssgp.forest import Forest, TreeRecipe, grow_partition, plant
+from ssgp.row_tables import MemoryTable
 from ssgp.rows import Rows
 from ssgp.threads import one_blas_thread
 from ssgp.waves import Waves
@@ -32,7 +33,7 @@ def recipe(**settings):
 def planted(rows, waves, seed=0, **settings):
     settings = {"average_prunings": False, **settings}
     partition = grow_partition(rows, np.ones(2), recipe(**settings), seed=0)
-    return plant(rows, partition, waves, RIDGE, recipe(**settings), seed)[0]
+    return plant(MemoryTable(rows), partition, waves, RIDGE, recipe(**settings), seed)[0]
 
 
 def said(tree, waves, X, level=-1):
@@ -65,7 +66,7 @@ def test_a_row_is_predicted_by_its_branch_and_its_leaf(rows, waves, rng):
 def test_the_order_of_the_rows_does_not_matter(rows, waves, rng):
     tree = planted(rows, waves)
     shuffled = rows.reorder(rng.permutation(300), rows.bounds)
-    again = plant(shuffled, tree.partition, waves, RIDGE, recipe(average_prunings=False), 0)[0]
+    again = plant(MemoryTable(shuffled), tree.partition, waves, RIDGE, recipe(average_prunings=False), 0)[0]
     one, other = said(tree, waves, rows.X), said(again, waves, rows.X)
     np.testing.assert_allclose(one.mean, other.mean, atol=2e-3)
     np.testing.assert_allclose(one.scale, other.scale, rtol=1e-4)
@@ -76,7 +77,7 @@ def test_one_sketch_is_unbiased(rows, waves):
     tree = planted(rows, waves)
     one = recipe(average_prunings=False, n_sketches=1)
     with one_blas_thread():
-        sketched = [plant(rows, tree.partition, waves, RIDGE, one, seed)[0] for seed in range(60)]
+        sketched = [plant(MemoryTable(rows), tree.partition, waves, RIDGE, one, seed)[0] for seed in range(60)]
     found = [said(other, waves, rows.X).leverage.mean() for other in sketched]
     assert abs(np.mean(found) - said(tree, waves, rows.X).leverage.mean()) < 4 * np.std(found) / np.sqrt(60)
     assert np.std(found) > 0
@@ -120,8 +121,8 @@ def test_left_out_errors_belong_to_their_rows(rows, waves, rng):
     partition = grow_partition(rows, np.ones(2), recipe(average_prunings=False), seed=0)
     order = rng.permutation(300)
     own = recipe(average_prunings=False)
-    _, one = plant(rows, partition, waves, RIDGE, own, 0, tested=range(2))
-    _, other = plant(rows.reorder(order, rows.bounds), partition, waves, RIDGE, own, 0, tested=range(2))
+    _, one = plant(MemoryTable(rows), partition, waves, RIDGE, own, 0, tested=range(2))
+    _, other = plant(MemoryTable(rows.reorder(order, rows.bounds)), partition, waves, RIDGE, own, 0, tested=range(2))
     assert one is not None
     assert other is not None
     by_row, again = np.empty((2, 300)), np.empty((2, 300))
@@ -135,7 +136,7 @@ def test_left_out_errors_belong_to_their_rows(rows, waves, rng):
 
 def test_only_the_branches_asked_for_are_left_out(rows, waves):
     partition = grow_partition(rows, np.ones(2), recipe(average_prunings=False), seed=0)
-    _, found = plant(rows, partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=[1])
+    _, found = plant(MemoryTable(rows), partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=[1])
     assert found is not None
     np.testing.assert_array_equal(np.sort(found.rows), np.flatnonzero(partition.assign(rows.X) // 4 == 1))
 
@@ -143,8 +144,8 @@ def test_only_the_branches_asked_for_are_left_out(rows, waves):
 def test_left_out_errors_of_all_prunings_are_one_average(rows, waves):
     own = recipe(average_prunings=True)
     partition = grow_partition(rows, np.ones(2), own, seed=0)
-    tree, found = plant(rows, partition, waves, RIDGE, own, 0, tested=range(2))
-    _, apart = plant(rows, partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=range(2))
+    tree, found = plant(MemoryTable(rows), partition, waves, RIDGE, own, 0, tested=range(2))
+    _, apart = plant(MemoryTable(rows), partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=range(2))
     assert found is not None
     assert apart is not None
     assert found.error.shape == (1, 300)

@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import pytest
 
-from ssgp.sizes import ForestSizes, choose_sizes
+from ssgp.sizes import ForestSizes, MemoryShares, choose_sizes
 
 ROWS = [1, 2, 3, 10, 19, 20, 21, 50, 99, 100, 400, 1999, 2000, 2001, 3000, 10_000, 99_999, 100_000, 10**6, 10**8]
 
 
-def sizes(n_rows, n_inputs=8, **given) -> ForestSizes:
+def sizes(n_rows, n_inputs=8, model_bytes=2**40, **given) -> ForestSizes:
     names = ("n_frequencies", "n_trees", "leaf_size", "max_iter", "n_sketches")
-    return choose_sizes(n_rows, n_inputs, *({"n_sketches": 1, **given}.get(name) for name in names))
+    return choose_sizes(n_rows, n_inputs, *({"n_sketches": 1, **given}.get(name) for name in names), model_bytes)
 
 
 @pytest.mark.parametrize("n_inputs", [1, 8, 90])
@@ -77,3 +77,21 @@ def test_one_row_is_not_held_out():
 
 def test_more_sketches_mean_larger_leaves():
     assert sizes(10**6, n_sketches=20).depth < sizes(10**6).depth
+
+
+@pytest.mark.parametrize("n_rows", [10**7, 10**8, 10**9])
+@pytest.mark.parametrize("n_inputs", [1, 8, 90])
+def test_a_model_keeps_to_its_memory_whatever_the_rows(n_rows, n_inputs):
+    found = sizes(n_rows, n_inputs, model_bytes=2**29)
+    numbers = found.n_trees * 2**found.depth * 2 * (2 * found.n_frequencies + 1 + n_inputs)
+    assert 2 * numbers <= 2**29
+    assert n_rows == 10**7 or 2**27 <= 2 * numbers
+
+
+@pytest.mark.parametrize("n_inputs", [1, 8, 90, 1000])
+@pytest.mark.parametrize("memory", [2**26, 2**31, 2**36])
+def test_memory_is_shared_out(memory, n_inputs):
+    shares = MemoryShares.of(memory, n_inputs)
+    assert shares.model_bytes + 4 * shares.part_bytes <= memory / 2
+    assert 50_000 <= shares.sampled_rows <= 4_000_000
+    assert shares.sampled_rows == 50_000 or 4 * (n_inputs + 1) * shares.sampled_rows <= memory / 8

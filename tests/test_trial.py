@@ -5,6 +5,7 @@ import pytest
 
 from ssgp.calibration import Components
 from ssgp.forest import LeftOut
+from ssgp.row_tables import MemoryTable
 from ssgp.rows import Rows
 from ssgp.trial import Trial, choose_level, learn_calibration, learn_correction
 
@@ -21,7 +22,12 @@ def trial(rng, n=2000, error=0.0, left_out=(), levels=1, noise=0.5, trees=2):
         for v in np.linspace(1.0, 4.0, levels) * noise**2
     ]
     return Trial(
-        (), [], seen, unseen, said, list(left_out) or [LeftOut(np.arange(n), seen.y[None], np.full((1, n), noise**2))]
+        (),
+        [],
+        MemoryTable(seen),
+        unseen,
+        said,
+        list(left_out) or [LeftOut(np.arange(n), seen.y[None], np.full((1, n), noise**2))],
     )
 
 
@@ -32,6 +38,13 @@ def test_left_out_errors_are_averaged_over_the_trees_that_looked(rng):
     np.testing.assert_allclose(found.error, [2.0, 5.0, 3.0])
     np.testing.assert_allclose(found.deviation, [2.0, 2.0, 1.0])
     assert found.X.shape == (3, 2)
+
+
+def test_of_many_left_out_errors_some_are_taken_from_all_of_the_table(rng, monkeypatch):
+    monkeypatch.setattr("ssgp.trial.CORRECTING_ROWS", 10)
+    one = LeftOut(np.arange(100), np.arange(100.0)[None], np.ones((1, 100)))
+    found = trial(rng, n=100, left_out=[one]).left_out_residuals(0)
+    np.testing.assert_allclose(found.error, np.arange(0.0, 100.0, 10.0))
 
 
 def test_residuals_of_unseen_rows_are_of_all_trees(rng):

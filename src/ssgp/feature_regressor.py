@@ -191,7 +191,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
             "n_rows_": len(rows.y),
             "n_iter_": len(learned.bounds),
             "bound_": found.pop("_bound") - rows.total * float(np.log(units.y_scale)),
-            "bound_trace_": in_nats(learned.bounds, rows, units),
+            "bound_trace_": in_nats(learned.bounds, rows.total, units),
             "_units": units,
             "_model": model,
             **found,

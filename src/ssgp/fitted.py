@@ -118,9 +118,9 @@ def fitted_attributes(
     }
 
 
-def in_nats(bounds: list[float], rows: Rows, units: Standardizer) -> Array:
-    """Bounds per row of the standardised target, as bounds of log p(y) of the table in its own units."""
-    return rows.total * (np.asarray(bounds, dtype=float) - np.log(units.y_scale))
+def in_nats(bounds: list[float], total: float, units: Standardizer) -> Array:
+    """Bounds per row of the standardised target, as bounds of log p(y) of so many rows in their own units."""
+    return total * (np.asarray(bounds, dtype=float) - np.log(units.y_scale))
 
 
 def initial_hyperparameters(

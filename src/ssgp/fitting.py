@@ -50,7 +50,7 @@ class Fitting:
     def attributes(self, bounds: list[float]) -> dict[str, Any]:
         """Fitted attributes as of now, after as many steps as there are bounds."""
         partition, blocked = self.blocking(self.rows, self.learner.metric(self.parameters))
-        trace = in_nats(bounds, self.rows, self.context.units)
+        trace = in_nats(bounds, self.rows.total, self.context.units)
         context, parameters = copy.deepcopy(self.context), self.parameters.copy()
         return fitted_attributes(context, parameters, blocked, partition, trace, self.n_jobs)
 

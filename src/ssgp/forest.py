@@ -15,7 +15,8 @@ from ssgp.leaves import SolvedNodes, log_pruning_weights
 from ssgp.noise import NoisePrior, fit_noise_prior
 from ssgp.packing import Packed, pack
 from ssgp.partition import BisectingTree, grow_tree
-from ssgp.rows import Rows, block_order
+from ssgp.row_tables import RowTable
+from ssgp.rows import Rows
 from ssgp.threads import n_threads, one_blas_thread
 from ssgp.waves import Waves
 
@@ -188,7 +189,7 @@ class LeftOut:
 
 
 def plant(
-    rows: Rows,
+    table: RowTable,
     partition: BisectingTree,
     waves: Waves,
     ridge: float,
@@ -200,7 +201,7 @@ def plant(
 
     Parameters
     ----------
-    rows : Rows
+    table : RowTable
         Training rows, in any order.
     partition : BisectingTree
         The leaves.
@@ -216,29 +217,28 @@ def plant(
         Branches whose rows are also predicted by what the others leave of the tree.
     """
     signs = _signs(recipe.n_sketches, waves.n_features, seed)
-    leaf = partition.assign(rows.X)
-    order, bounds = block_order(leaf, recipe.n_leaves)
-    by_leaf = rows.reorder(order, bounds)
     step, branches = recipe.groups[0], []
-    looked, errors = [], []
-    for branch, first in enumerate(range(0, recipe.n_leaves, step)):
-        bounds = by_leaf.bounds[first : first + step + 1]
-        inside = slice(bounds[0], bounds[-1])
-        block, bounds = by_leaf.part(inside), bounds - bounds[0]
-        solved, error = fill_branch(
-            block, bounds, waves, recipe.groups, ridge, signs, recipe.shrink, leave_out=branch in tested
-        )
-        if error is not None:
-            looked.append(order[inside])
-            errors.append(error)
-        branches.append([_stored(nodes) for nodes in solved])
+    leaves, looked, errors = [], [], []
+    for part in table.by_leaf(partition, step):
+        for first in range(0, part.rows.n_blocks, step):
+            bounds = part.rows.bounds[first : first + step + 1]
+            inside = slice(bounds[0], bounds[-1])
+            block, bounds = part.rows.part(inside), bounds - bounds[0]
+            leave_out = (part.first_leaf + first) // step in tested
+            solved, error = fill_branch(block, bounds, waves, recipe.groups, ridge, signs, recipe.shrink, leave_out)
+            if error is not None:
+                leaves.append(part.first_leaf + first + np.repeat(np.arange(step), np.diff(bounds)))
+                looked.append(part.index[inside])
+                errors.append(error)
+            branches.append([_stored(nodes) for nodes in solved])
     levels = _levels([SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)], recipe)
     tree = SpectralTree(partition, waves, levels)
     if not looked:
         return tree, None
-    at = np.concatenate(looked)
-    noise = np.array([level.noise_variance[leaf[at] // level.group] for level in levels], np.float32)
-    return tree, LeftOut(at, *tree.averaged(leaf[at], np.concatenate(errors, axis=1), noise))
+    leaf = np.concatenate(leaves)
+    noise = np.array([level.noise_variance[leaf // level.group] for level in levels], np.float32)
+    said = tree.averaged(leaf, np.concatenate(errors, axis=1), noise)
+    return tree, LeftOut(np.concatenate(looked), *said)
 
 
 def _stored(nodes: SolvedNodes) -> SolvedNodes:

@@ -22,6 +22,7 @@ from ssgp.parameters import Hyperparameters, Layout, Parameters
 from ssgp.planting import Planter
 from ssgp.posterior import finish
 from ssgp.progress import StepHooks
+from ssgp.row_tables import TrainingRows
 from ssgp.rows import Rows, Standardizer
 from ssgp.sizes import ForestSizes
 from ssgp.spectra import KERNELS, tail_scales
@@ -51,8 +52,8 @@ class ForestFitting:
     ----------
     units : Standardizer
         Between the user's units and the model's.
-    rows : Rows
-        Training rows in random order.
+    rows : TrainingRows
+        What to learn from.
     sizes : ForestSizes
         Of the forest.
     recipe : TreeRecipe
@@ -74,7 +75,7 @@ class ForestFitting:
     """
 
     units: Standardizer
-    rows: Rows
+    rows: TrainingRows
     sizes: ForestSizes
     recipe: TreeRecipe
     kernel: str
@@ -93,8 +94,8 @@ class ForestFitting:
 
     @cached_property
     def _blocking(self) -> Blocking | SampledBlocking:
-        """Blocks that drive the gradient: of all rows, so that they are as local as the table allows."""
-        n_rows = len(self.rows.y)
+        """Blocks that drive the gradient: of the whole sample, so that they are as local as it allows."""
+        n_rows = len(self.rows.sample.y)
         n_blocks = max(1, round(n_rows / self.sizes.block_size))
         if n_rows <= LEARNING_ROWS:
             return Blocking("tree", n_blocks, None, self._seeds[1])
@@ -104,7 +105,7 @@ class ForestFitting:
         """Where learning begins: lengthscales grow with the root of the number of inputs, as distances do."""
         if self.start is not None:
             return self.start.copy()
-        n_inputs = self.rows.X.shape[1]
+        n_inputs = self.rows.sample.X.shape[1]
         layout = Layout(self.sizes.n_frequencies, n_inputs, 0, "diagonal")
         plain = Hyperparameters(np.full(n_inputs, np.sqrt(n_inputs)), 1.0, 0.5)
         return Parameters.initial(layout, plain, np.random.default_rng(self._seeds[0]))
@@ -119,7 +120,7 @@ class ForestFitting:
             make_optimizer=partial(Adam, self.learning_rate),
             minibatch="blocks",
             partition_metric="learned",
-            plain_metric=np.ones(self.rows.X.shape[1]),
+            plain_metric=np.ones(self.rows.sample.X.shape[1]),
             batch_size=self.sizes.block_size,
             blocks_per_step=1,
             draws_per_step=1,
@@ -138,7 +139,7 @@ class ForestFitting:
             learner = self.learner(kernel, self.affordable_steps(kernel))
             rng = np.random.default_rng(self._seeds[2])
             try:
-                learner.ascend(parameters, self.rows, self._blocking, learner.make_optimizers(), rng, after_step)
+                learner.ascend(parameters, self.rows.sample, self._blocking, learner.make_optimizers(), rng, after_step)
             except KeyboardInterrupt:
                 warnings.warn(
                     f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "
@@ -155,7 +156,7 @@ class ForestFitting:
         with one_blas_thread():
             if self.deadline < inf:
                 n_steps = max(1, min(TRIED_STEPS, self.affordable_steps(DEFAULT_KERNEL) // (2 * len(KERNELS))))
-            rows = self._blocking.sort(self.rows, np.ones(self.rows.X.shape[1]))
+            rows = self._blocking.sort(self.rows.sample, np.ones(self.rows.sample.X.shape[1]))
             try:
                 scores = {kernel: self._bound_after(kernel, rows, n_steps) for kernel in KERNELS}
             except KeyboardInterrupt:
@@ -178,7 +179,7 @@ class ForestFitting:
         if self.deadline == inf:
             return self.sizes.max_iter
         learner = self.learner(kernel, self.sizes.max_iter)
-        rows = self._blocking.sort(self.rows, learner.plain_metric)
+        rows = self._blocking.sort(self.rows.sample, learner.plain_metric)
         trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), np.random.default_rng(0))
         began = monotonic()
         for _ in range(TIMED_STEPS):
@@ -211,45 +212,40 @@ class ForestFitting:
         return {
             "posterior_": finish(parameters, Normal(), own.frequency_deviation / units.x_scale, 1.0, tail),
             "lengthscales_": own.lengthscale * units.x_scale,
-            "feature_importances_": feature_importances(self.rows.X, own.lengthscale),
+            "feature_importances_": feature_importances(self.rows.sample.X, own.lengthscale),
             "kernel_": kernel,
             "n_frequencies_": self.sizes.n_frequencies,
             "n_trees_": len(forest.trees),
             "n_leaves_": n_leaves,
-            "leaf_size_": rows.total / n_leaves,
+            "leaf_size_": rows.table.total / n_leaves,
             "calibration_": forest.calibration,
             "corrected_share_": 0.0 if forest.correction is None else forest.correction.share,
-            "n_rows_": len(self.rows.y),
+            "n_rows_": self.rows.table.n_rows,
             "n_iter_": len(bounds),
-            "bound_trace_": in_nats(bounds, self.rows, units),
+            "bound_trace_": in_nats(bounds, self.rows.table.total, units),
             "_units": units,
             "_forest": forest,
             "_seedlings": seedlings,
             "_parameters": parameters,
         }
 
-    def _affordable(self, planter: Planter) -> tuple[Planter, Rows]:
-        """All rows, or as many as there is time to plant one tree with, and a planter for them."""
-        n_rows = len(self.rows.y)
+    def _affordable(self, planter: Planter) -> tuple[Planter, TrainingRows]:
+        """All rows, or as many of the sample as there is time to plant one tree with, and a planter for them."""
+        n_rows = self.rows.table.n_rows
         if self.deadline == inf or n_rows <= TIMED_ROWS:
             return planter, self.rows
         began = monotonic()
         shallower = int(np.log2(n_rows / TIMED_ROWS))
-        planter.plant_one(_first_rows(self.rows, TIMED_ROWS), max(0, self.sizes.depth - shallower))
+        planter.plant_one(self.rows.first(TIMED_ROWS), max(0, self.sizes.depth - shallower))
         now = monotonic()
         passes = self.sizes.n_folds + 1
         affordable = int(TIMED_ROWS * max(0.0, self.deadline - now) / (now - began) / passes)
         if affordable >= n_rows:
             return planter, self.rows
-        affordable = max(LEAST_PLANTED_ROWS, affordable)
+        affordable = min(max(LEAST_PLANTED_ROWS, affordable), len(self.rows.sample.y))
         depth = max(0, self.sizes.depth - int(np.log2(n_rows / affordable)))
         sizes = replace(self.sizes, depth=depth, n_held_out=min(self.sizes.n_held_out, affordable // 10), n_folds=1)
-        return replace(planter.with_depth(depth), sizes=sizes), _first_rows(self.rows, affordable)
-
-
-def _first_rows(rows: Rows, n_rows: int) -> Rows:
-    """The first rows, which are random ones, as one block."""
-    return rows.reorder(np.arange(n_rows), np.array([0, n_rows]))
+        return replace(planter.with_depth(depth), sizes=sizes), self.rows.first(affordable)
 
 
 def feature_importances(X: Array, lengthscale: Array) -> Array:

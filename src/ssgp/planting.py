@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ssgp.calibration import Calibration, Components
 from ssgp.forest import Forest, LeftOut, SpectralTree, TreeRecipe, grow_partition, plant
 from ssgp.parameters import Hyperparameters
+from ssgp.row_tables import RowTable, TrainingRows
 from ssgp.rows import Rows
 from ssgp.sizes import ForestSizes
 from ssgp.threads import n_threads, one_blas_thread
@@ -73,14 +74,11 @@ class Planter:
     deadline: float = inf
     after_tree: Callable[[int, int], Any] = lambda done, total: None
 
-    def __call__(self, rows: Rows) -> tuple[Forest, list[Seedling]]:
-        """Plant, choose, correct and calibrate by rows the trees have not seen, plant with all rows.
-
-        `rows` are in random order.
-        """
-        n_rows, n_folds = len(rows.y), self.sizes.n_folds
+    def __call__(self, rows: TrainingRows) -> tuple[Forest, list[Seedling]]:
+        """Plant, choose, correct and calibrate by rows the trees have not seen, plant with all rows."""
+        n_rows, n_folds = rows.table.n_rows, self.sizes.n_folds
         if n_rows < LEAST_ROWS:
-            trees, seedlings, _ = self._plant(rows, self.recipe, self.sizes.n_trees, self.deadline)
+            trees, seedlings, _ = self._plant(rows.sample, rows.table, self.recipe, self.sizes.n_trees, self.deadline)
             return self._predicting(trees), seedlings
         again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
         trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
@@ -99,31 +97,28 @@ class Planter:
         )
         trees, seedlings = trials[-1].trees, trials[-1].seedlings
         if again:
-            forest, seedlings = self._finish(rows, self._coarser(level), seedlings)
+            forest, seedlings = self._finish(rows.table, self._coarser(level), seedlings)
             return replace(forest, calibration=calibration, correction=correction), seedlings
         forest = Forest(trees, calibration, correction)
         return (forest if whole else forest.only(level)), seedlings
 
-    def _trials(self, rows: Rows, n_passes: float) -> list[Trial]:
+    def _trials(self, rows: TrainingRows, n_passes: float) -> list[Trial]:
         """Every fold's rows, held out in turn; each fold gets its share of the time left for `n_passes`."""
         trials: list[Trial] = []
-        n_rows = len(rows.y)
         for fold in range(self.sizes.n_folds):
-            end = n_rows - fold * self.sizes.n_held_out
-            unseen = np.arange(end - self.sizes.n_held_out, end)
-            seen = _without(rows, unseen)
+            end = len(rows.sample.y) - fold * self.sizes.n_held_out
+            unseen, sample, seen = rows.held_out(np.arange(end - self.sizes.n_held_out, end))
             until = monotonic() + (self.deadline - monotonic()) / (n_passes - fold)
             n_trees = len(trials[-1].trees) if trials else self.sizes.n_trees
-            trees, seedlings, left_out = self._plant(seen, self.recipe, n_trees, until, self.correct)
-            said = self._by_level(trees, rows.X[unseen])
-            held = rows.reorder(unseen, np.array([0, len(unseen)]))
-            trials.append(Trial(trees, seedlings, seen, held, said, left_out))
+            trees, seedlings, left_out = self._plant(sample, seen, self.recipe, n_trees, until, self.correct)
+            said = self._by_level(trees, unseen.X)
+            trials.append(Trial(trees, seedlings, seen, unseen, said, left_out))
         return trials
 
-    def refill(self, rows: Rows, forest: Forest, seedlings: list[Seedling]) -> Forest:
+    def refill(self, table: RowTable, forest: Forest, seedlings: list[Seedling]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies, correction and calibration stay."""
         recipe = self._with_leaves(forest.trees[0].partition.n_blocks)
-        trees = self._in_threads([partial(self._fill, rows, seedling, recipe) for seedling in seedlings], inf)
+        trees = self._in_threads([partial(self._fill, table, seedling, recipe) for seedling in seedlings], inf)
         group = forest.trees[0].levels[0].group
         refilled = replace(forest, trees=tuple(tree for tree, _ in trees))
         return refilled if recipe.average_prunings else refilled.only(recipe.groups.index(group))
@@ -132,14 +127,14 @@ class Planter:
         """A planter of trees of another depth."""
         return replace(self, recipe=self._with_leaves(2**depth))
 
-    def plant_one(self, rows: Rows, depth: int) -> None:
+    def plant_one(self, rows: TrainingRows, depth: int) -> None:
         """Plant a tree and throw it away, to see how long it takes."""
-        self._plant(rows, self._with_leaves(2**depth), 1, inf, self.correct)
+        self._plant(rows.sample, rows.table, self._with_leaves(2**depth), 1, inf, self.correct)
 
-    def _finish(self, rows: Rows, recipe: TreeRecipe, seedlings: list[Seedling]) -> tuple[Forest, list[Seedling]]:
+    def _finish(self, table: RowTable, recipe: TreeRecipe, seedlings: list[Seedling]) -> tuple[Forest, list[Seedling]]:
         """Fill the trees of a trial, as deep as the recipe says, with all rows."""
         cut = [replace(own, partition=own.partition.coarser(recipe.n_leaves)) for own in seedlings]
-        filled = self._in_threads([partial(self._grown, rows, own, recipe) for own in cut], self.deadline)
+        filled = self._in_threads([partial(self._grown, table, own, recipe) for own in cut], self.deadline)
         done, trees, _ = zip(*filled, strict=True)
         return self._predicting(trees), list(done)
 
@@ -158,37 +153,43 @@ class Planter:
         return replace(self.recipe, n_leaves=n_leaves, groups=TreeRecipe.groups_of(n_leaves.bit_length() - 1))
 
     def _plant(
-        self, rows: Rows, recipe: TreeRecipe, n_trees: int, deadline: float, leave_out: bool = False
+        self,
+        sample: Rows,
+        table: RowTable,
+        recipe: TreeRecipe,
+        n_trees: int,
+        deadline: float,
+        leave_out: bool = False,
     ) -> tuple[tuple[SpectralTree, ...], list[Seedling], list[LeftOut]]:
         """Trees, their seedlings, and, with `leave_out`, what they say of their rows, each left out."""
         seeds = np.random.SeedSequence(self.seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()
         lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.sizes.n_draws)
         waves = [Waves.of(self.draw(np.random.default_rng([self.seed, k])), lengthscale) for k in range(n_draws)]
 
-        every, n_branches = ceil(n_trees * len(rows.y) / TESTED_ROWS), recipe.n_leaves // recipe.groups[0]
+        every, n_branches = ceil(n_trees * table.n_rows / TESTED_ROWS), recipe.n_leaves // recipe.groups[0]
 
         def tested(i: int) -> range:
             return range(i % every, n_branches, every) if leave_out else range(0)
 
         def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
-            partition = grow_partition(rows, lengthscale, recipe, seeds[i][0])
+            partition = grow_partition(sample, lengthscale, recipe, seeds[i][0])
             seedling = Seedling(partition, waves[i * n_draws // n_trees], seeds[i][1])
-            return self._grown(rows, seedling, recipe, tested(i))
+            return self._grown(table, seedling, recipe, tested(i))
 
         done = self._in_threads([partial(tree, i) for i in range(n_trees)], deadline)
         seedlings, trees, left_out = zip(*done, strict=True)
         return trees, list(seedlings), [said for said in left_out if said is not None]
 
     def _grown(
-        self, rows: Rows, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
+        self, table: RowTable, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
     ) -> tuple[Seedling, SpectralTree, LeftOut | None]:
-        return seedling, *self._fill(rows, seedling, recipe, tested)
+        return seedling, *self._fill(table, seedling, recipe, tested)
 
     def _fill(
-        self, rows: Rows, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
+        self, table: RowTable, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
     ) -> tuple[SpectralTree, LeftOut | None]:
         ridge = self.hyperparameters.ridge(seedling.waves.n_cosines // 2)
-        return plant(rows, seedling.partition, seedling.waves, ridge, recipe, seedling.seed, tested)
+        return plant(table, seedling.partition, seedling.waves, ridge, recipe, seedling.seed, tested)
 
     def _in_threads(self, tasks: list[Callable[[], Any]], deadline: float) -> list[Any]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""
@@ -234,9 +235,3 @@ def _unless_interrupted(learn: Callable[[], T], otherwise: T, what: str) -> T:
     except KeyboardInterrupt:
         warnings.warn(f"interrupted while {what}", ConvergenceWarning, stacklevel=2)
         return otherwise
-
-
-def _without(rows: Rows, hidden: NDArray[np.integer]) -> Rows:
-    """All rows but some neighbours."""
-    kept = np.concatenate([np.arange(hidden[0]), np.arange(hidden[-1] + 1, len(rows.y))])
-    return rows.reorder(kept, np.array([0, len(kept)]))

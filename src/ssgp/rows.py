@@ -15,7 +15,7 @@ from sklearn.utils import gen_even_slices
 
 from ssgp.objectives import Block
 
-__all__ = ["Rows", "Standardizer", "block_order", "even_bounds"]
+__all__ = ["Rows", "Standardizer", "block_order", "even_bounds", "random_rows"]
 
 Array = NDArray[np.floating]
 CHUNK = 65536
@@ -145,6 +145,16 @@ def block_order(labels: NDArray[np.integer], n_blocks: int) -> tuple[NDArray[np.
     """Order that brings rows of a block together, and where the blocks then begin and end."""
     order = np.argsort(labels, kind="stable")
     return order, np.searchsorted(labels[order], np.arange(n_blocks + 1))
+
+
+def random_rows(n_rows: int, n_wanted: int, seed: int) -> NDArray[np.integer]:
+    """Numbers of random rows in random order: all of them, or so many. Memory is of the order of the latter."""
+    rng = np.random.default_rng(seed)
+    if n_rows <= 4 * n_wanted:
+        return rng.permutation(n_rows)[:n_wanted]
+    # A quarter more than are wanted, less those drawn twice.
+    drawn = np.unique(rng.integers(n_rows, size=n_wanted + n_wanted // 4))
+    return rng.permutation(drawn)[:n_wanted]
 
 
 def even_bounds(n_rows: int, block_size: int) -> NDArray[np.integer]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import ceil, log2
 
-__all__ = ["ForestSizes", "choose_sizes"]
+__all__ = ["ForestSizes", "MemoryShares", "choose_sizes"]
 
 # A model takes at most this share of the table it was fitted to (in float64), or so many bytes if that is more.
 MODEL_SHARE = 0.5
@@ -23,6 +23,37 @@ BLOCK_ROWS_A_FREQUENCY = 7
 # Held-out rows: so many settle the calibration to about half a percent of coverage.
 HELD_OUT = 5000
 LEAST_HELD_OUT = 500
+# Bytes that a fit makes do with, besides what it is given.
+MEMORY = 2**31
+# More rows than these teach the waves and the trees' cuts nothing; fewer do.
+MOST_SAMPLED = 4_000_000
+LEAST_SAMPLED = 50_000
+
+
+@dataclass(frozen=True)
+class MemoryShares:
+    """What the memory of a fit is spent on. Working copies take the rest.
+
+    Attributes
+    ----------
+    model_bytes : int
+        Of a fitted model, at most.
+    sampled_rows : int
+        Rows that are kept in memory to learn from, at most.
+    part_bytes : int
+        Of rows of a file that are sorted together.
+    """
+
+    model_bytes: int
+    sampled_rows: int
+    part_bytes: int
+
+    @classmethod
+    def of(cls, max_memory: float | None, n_inputs: int) -> "MemoryShares":
+        """Shares of so many bytes, None for our own choice."""
+        memory = int(max_memory or MEMORY)
+        sampled_rows = memory // 8 // (4 * (n_inputs + 1))
+        return cls(memory // 4, max(LEAST_SAMPLED, min(MOST_SAMPLED, sampled_rows)), memory // 32)
 
 
 @dataclass(frozen=True)
@@ -61,11 +92,12 @@ def choose_sizes(
     leaf_size: int | None,
     max_iter: int | None,
     n_sketches: int | None,
+    model_bytes: int,
 ) -> ForestSizes:
     """Fill in what was not set (None)."""
     m = n_frequencies or min(MOST_FREQUENCIES, max(LEAST_FREQUENCIES, n_rows // ROWS_A_FREQUENCY))
     trees = n_trees or (TREES if n_rows < LARGE else TREES_OF_LARGE)
-    smallest = leaf_size or least_leaf(n_rows, n_inputs, m, trees, n_sketches)
+    smallest = leaf_size or least_leaf(n_rows, n_inputs, m, trees, n_sketches, model_bytes)
     n_held_out = max(1, min(HELD_OUT, n_rows // 10)) if n_rows > 1 else 0
     n_folds = min(10, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0
     return ForestSizes(
@@ -80,9 +112,12 @@ def choose_sizes(
     )
 
 
-def least_leaf(n_rows: int, n_inputs: int, n_frequencies: int, n_trees: int, n_sketches: int | None) -> int:
+def least_leaf(
+    n_rows: int, n_inputs: int, n_frequencies: int, n_trees: int, n_sketches: int | None, model_bytes: int
+) -> int:
     """Rows of a leaf for which the model is small enough; leaves are shrunk, so they may be small themselves."""
     size = 2 * n_frequencies + 1 + n_inputs
     vectors = 1 + (1 if n_sketches is None else n_sketches)
     leaf_bytes, table_bytes = 2 * n_trees * vectors * size, 8 * n_rows * (n_inputs + 1)
-    return max(LEAST_LEAF, ceil(n_rows * leaf_bytes / max(MODEL_SHARE * table_bytes, MODEL_BYTES)))
+    allowed = min(max(MODEL_SHARE * table_bytes, MODEL_BYTES), model_bytes)
+    return max(LEAST_LEAF, ceil(n_rows * leaf_bytes / allowed))

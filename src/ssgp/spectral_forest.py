@@ -1,5 +1,6 @@
 """The spectral forest: many small sparse spectrum models, averaged, that say how sure they are."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
 from numbers import Integral, Real
@@ -17,20 +18,24 @@ from ssgp.forest_fitting import ForestFitting
 from ssgp.mixture_regressor import MixtureRegressor
 from ssgp.parameters import Parameters
 from ssgp.progress import StepHooks
-from ssgp.rows import Rows, Standardizer
-from ssgp.sizes import choose_sizes
+from ssgp.row_files import gathered
+from ssgp.row_tables import FileTable, MemoryTable, TrainingRows
+from ssgp.rows import Rows, Standardizer, random_rows
+from ssgp.sizes import MemoryShares, choose_sizes
 from ssgp.spectra import KERNELS
 from ssgp.validation import (
     check_count,
     check_rows,
     columns_unchanged_on_error,
 )
+from ssgp.whole_file import FilePath
 
 __all__ = ["SpectralForestRegressor"]
 
 Array = NDArray[np.floating]
 
 KEPT_BYTES = 4_000_000
+LEAST_MEMORY = 2**26
 
 
 class SpectralForestRegressor(MixtureRegressor):
@@ -51,7 +56,7 @@ class SpectralForestRegressor(MixtureRegressor):
     leaf_size : int or "auto", default="auto"
         Rows of the smallest leaves that are considered (the held-out rows choose among leaves of one, four and
         sixteen times the size). By default as small as keeps the model at half the size of the table,
-        or at 4 MB where that is more, and at least 20.
+        or at 4 MB where that is more, within a quarter of `max_memory`; at least 20.
     kernel : {"squared-exponential", "matern-5/2", "matern-3/2", "matern-1/2", "auto"}, \
 default="squared-exponential"
         Spectrum from which the frequencies come, from smooth functions to rough ones; ``"auto"`` takes
@@ -76,6 +81,10 @@ default="squared-exponential"
     max_time : float or None, default=None
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
         depend on the machine's speed.
+    max_memory : float or "auto", default="auto"
+        Bytes that `fit` may take besides the table it is given, 2 GB by default. Waves are learned and trees grown on a
+        random sample of at most an eighth of it, or 4,000,000 rows; all rows fill the leaves. `fit_batches` keeps to
+        it whatever the number of rows.
     keep_rows : bool or "auto", default="auto"
         Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
         they take less than 4 MB, or where the first call is `partial_fit`.
@@ -141,6 +150,7 @@ default="squared-exponential"
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), StrOptions({"auto"})],
         "keep_rows": ["boolean", StrOptions({"auto"})],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -163,6 +173,7 @@ default="squared-exponential"
         tol: float | None = 1e-3,
         learning_rate: float = 0.04,
         max_time: float | None = None,
+        max_memory: float | Literal["auto"] = "auto",
         keep_rows: bool | Literal["auto"] = "auto",
         warm_start: bool = False,
         n_jobs: int | None = -1,
@@ -181,6 +192,7 @@ default="squared-exponential"
         self.tol = tol
         self.learning_rate = learning_rate
         self.max_time = max_time
+        self.max_memory = max_memory
         self.keep_rows = keep_rows
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -209,31 +221,93 @@ default="squared-exponential"
         """
         return self._fit(X, y, sample_weight, cast(bool | Literal["auto"], self.keep_rows))
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_batches(self, batches: Iterable[tuple[ArrayLike, ...]], *, folder: FilePath | None = None) -> Self:
+        """Fit to a table larger than memory, given in parts.
+
+        The model is the one that `fit` makes of the same rows in the same order. They are read once, into a file that
+        vanishes afterwards, and from there once a tree: it takes 8 bytes a number, and half as much again
+        for each thread. Memory does not depend on the number of rows, see `max_memory`.
+
+        Parameters
+        ----------
+        batches : iterable of (X, y) or (X, y, sample_weight)
+            Parts of the table, as `fit` takes them.
+        folder : path-like, optional
+            Where the file goes; by default to the system's place for such files.
+
+        Returns
+        -------
+        self : SpectralForestRegressor
+            Fitted.
+        """
+        if self.keep_rows is True:
+            raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
+        deadline = self._deadline()
+        with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
+            shares = MemoryShares.of(_set(self.max_memory), file.n_inputs)
+            if file.n_rows <= shares.sampled_rows:
+                return self._fit_rows(*file.read(0, file.n_rows), deadline, "auto")
+            seed, places = self._drawn(file.n_rows, shares)
+            units = self._chosen_units(*file.take(places))
+            table = FileTable(file, units, shares.part_bytes)
+            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, deadline)
+            self._rows = None
+        return self
+
     def _fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, keep_rows: bool | Literal["auto"]
     ) -> Self:
-        deadline = inf if self.max_time is None else monotonic() + self.max_time
+        deadline = self._deadline()
         with columns_unchanged_on_error(self):
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
-            going_on = self.warm_start and hasattr(self, "_parameters")
-            last = self._last() if going_on else None
-            units = self._units if going_on else Standardizer.fit(X, y, weight, centre_target=True)
-            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            order = np.random.default_rng(seed).permutation(len(y))
-            rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
-            fitting = self._fitting(units, rows, seed, deadline, last)
-            kernel, parameters, bounds = fitting.choose_kernel(), fitting.initial(), cast(list[float], [])
+            return self._fit_rows(X, y, weight, deadline, keep_rows)
 
-            def snapshot() -> dict[str, Any]:
-                return fitting.attributes(kernel, parameters.copy(), bounds)
+    def _deadline(self) -> float:
+        return inf if self.max_time is None else monotonic() + self.max_time
 
-            hooks = StepHooks(self, fitting.sizes.max_iter, snapshot, None, self.verbose)
-            fitting.run(hooks, kernel, parameters, bounds)
-            fitted = fitting.attributes(kernel, parameters, bounds, hooks.after_tree)
-            keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
-            vars(self).update(fitted, _seed=seed, _rows=rows if keep else None)
-            hooks.close(fitted)
+    def _fit_rows(
+        self, X: Array, y: Array, weight: Array | None, deadline: float, keep_rows: bool | Literal["auto"]
+    ) -> Self:
+        """Fit to rows in memory that have been checked."""
+        shares = MemoryShares.of(_set(self.max_memory), X.shape[1])
+        seed, places = self._drawn(len(y), shares)
+        if len(places) == len(y):
+            units = self._chosen_units(X, y, weight)
+            training = TrainingRows.in_random_order(units.rows(X, y, weight, places, np.array([0, len(y)])))
+        else:
+            units = self._chosen_units(X[places], y[places], None if weight is None else weight[places])
+            table = MemoryTable(units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
+            training = TrainingRows(table.take(places), table, places)
+        self._fit_table(training, units, seed, deadline)
+        rows = cast(MemoryTable, training.table).rows
+        keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
+        self._rows = rows if keep else None
         return self
+
+    def _drawn(self, n_rows: int, shares: MemoryShares) -> tuple[int, NDArray[np.integer]]:
+        """The fit's seed, and the rows to learn from."""
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return seed, random_rows(n_rows, min(n_rows, shares.sampled_rows), seed)
+
+    def _chosen_units(self, X: Array, y: Array, weight: Array | None) -> Standardizer:
+        """Those of the last fit, where this one goes on from it, or of these rows."""
+        if self._last() is not None:
+            return self._units
+        return Standardizer.fit(X, y, weight, centre_target=True)
+
+    def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, deadline: float) -> None:
+        fitting = self._fitting(units, rows, seed, deadline, self._last())
+        kernel, parameters, bounds = fitting.choose_kernel(), fitting.initial(), cast(list[float], [])
+
+        def snapshot() -> dict[str, Any]:
+            return fitting.attributes(kernel, parameters.copy(), bounds)
+
+        hooks = StepHooks(self, fitting.sizes.max_iter, snapshot, None, self.verbose)
+        fitting.run(hooks, kernel, parameters, bounds)
+        fitted = fitting.attributes(kernel, parameters, bounds, hooks.after_tree)
+        vars(self).update(fitted, _seed=seed)
+        hooks.close(fitted)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -272,7 +346,7 @@ default="squared-exponential"
         if n_steps:
             # New rows join at random places: what is held out must not be the newest.
             rows = rows.reorder(np.random.default_rng(self._seed).permutation(len(rows.y)), rows.bounds)
-            fitting = self._fitting(self._units, rows, self._seed, inf, self._parameters)
+            fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
             fitting = replace(fitting, sizes=replace(fitting.sizes, max_iter=n_steps))
             parameters, bounds = fitting.initial(), cast(list[float], [])
             hooks = StepHooks(self, n_steps, dict, None, self.verbose)
@@ -282,8 +356,10 @@ default="squared-exponential"
             fitted["n_iter_"] = len(fitted["bound_trace_"])
             vars(self).update(fitted, _rows=rows)
             return self
-        fitting = self._fitting(self._units, rows, self._seed, inf, self._parameters)
-        forest = fitting.planter(self.kernel_, self._parameters).refill(rows, self._forest, self._seedlings)
+        fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
+        forest = fitting.planter(self.kernel_, self._parameters).refill(
+            MemoryTable(rows), self._forest, self._seedlings
+        )
         vars(self).update(
             _forest=forest,
             _rows=rows,
@@ -293,11 +369,19 @@ default="squared-exponential"
         )
         return self
 
+    def _sampled(self, rows: Rows) -> TrainingRows:
+        """Rows in random order, and as many of the first as are learned from."""
+        n_sampled = MemoryShares.of(_set(self.max_memory), rows.X.shape[1]).sampled_rows
+        if len(rows.y) <= n_sampled:
+            return TrainingRows.in_random_order(rows)
+        places = np.arange(n_sampled)
+        return TrainingRows(rows.reorder(places, np.array([0, n_sampled])), MemoryTable(rows), places)
+
     def _fitting(
-        self, units: Standardizer, rows: Rows, seed: int, deadline: float, start: Parameters | None
+        self, units: Standardizer, rows: TrainingRows, seed: int, deadline: float, start: Parameters | None
     ) -> ForestFitting:
         """Resolve the settings."""
-        n_rows, n_inputs = rows.X.shape
+        n_rows, n_inputs = rows.table.n_rows, rows.sample.X.shape[1]
         n_frequencies = _set(self.n_frequencies) if start is None else start.layout.n_frequencies
         sizes = choose_sizes(
             n_rows,
@@ -307,6 +391,7 @@ default="squared-exponential"
             _set(self.leaf_size),
             _set(self.max_iter),
             _set(self.n_sketches),
+            MemoryShares.of(_set(self.max_memory), n_inputs).model_bytes,
         )
         groups = TreeRecipe.groups_of(sizes.depth)
         recipe = TreeRecipe(groups, 2**sizes.depth, _set(self.n_sketches), self.shrink, self.average_prunings)
@@ -325,8 +410,10 @@ default="squared-exponential"
             start=start,
         )
 
-    def _last(self) -> Parameters:
-        """The last solution, if the settings still ask for one of its shape."""
+    def _last(self) -> Parameters | None:
+        """Where this fit goes on: the last solution, if the settings still ask for one of its shape."""
+        if not (self.warm_start and hasattr(self, "_parameters")):
+            return None
         last, wanted = self._parameters, _set(self.n_frequencies)
         if last.layout.n_inputs != self.n_features_in_ or wanted not in (None, last.layout.n_frequencies):
             raise ValueError(

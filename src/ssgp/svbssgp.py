@@ -354,7 +354,7 @@ class SVBSSGPRegressor(BlockRegressor):
         rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, at]), partition.n_blocks)
         n_steps, n_waiting = divmod(context.n_waiting + len(y), self.batch_size)
         bounds = train_on(learner, context, parameters, rows, n_steps, self.batch_size) if n_steps else []
-        trace = np.concatenate([self.bound_trace_, in_nats(bounds, rows, context.units)])
+        trace = np.concatenate([self.bound_trace_, in_nats(bounds, rows.total, context.units)])
         context = replace(context, n_waiting=n_waiting)
         vars(self).update(fitted_attributes(context, parameters, rows, partition, trace, self.n_jobs))
         return self

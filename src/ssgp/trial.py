@@ -10,6 +10,7 @@ from ssgp.correction import Correction, Residuals, fit_booster, fit_correction
 from ssgp.forest import LeftOut, SpectralTree
 from ssgp.mixture import average
 from ssgp.partition import BisectingTree
+from ssgp.row_tables import RowTable
 from ssgp.rows import Rows
 from ssgp.waves import Waves
 
@@ -43,8 +44,10 @@ class Trial:
         With all levels that could predict.
     seedlings : list of Seedling
         Of the trees.
-    seen, unseen : Rows
-        The rows the trees were planted with, and the others.
+    seen : RowTable
+        The rows the trees were planted with.
+    unseen : Rows
+        The others.
     said : list of Components
         Of the unseen rows, by level.
     left_out : list of LeftOut
@@ -53,7 +56,7 @@ class Trial:
 
     trees: tuple[SpectralTree, ...]
     seedlings: list[Seedling]
-    seen: Rows
+    seen: RowTable
     unseen: Rows
     said: list[Components]
     left_out: list[LeftOut]
@@ -66,14 +69,20 @@ class Trial:
 
     def left_out_residuals(self, level: int) -> Residuals:
         """Errors on seen rows, each left out of the trees that looked at it; rows that none did are not there."""
-        error, variance, count = np.zeros((3, len(self.seen.y)))
-        for said in self.left_out:
-            error[said.rows] += said.error[level]
-            variance[said.rows] += said.noise_variance[level]
-            count[said.rows] += 1
-        some = np.flatnonzero(count)[:CORRECTING_ROWS]
-        rows, count = self.seen.reorder(some, np.array([0, len(some)])), count[some]
-        return Residuals(rows.X, error[some] / count, np.sqrt(variance[some] / count), rows.weight)
+        looked = [said.rows for said in self.left_out]
+        some, which = np.unique(np.concatenate([np.empty(0, np.int64), *looked]), return_inverse=True)
+
+        def mean(by_level: list[Array]) -> Array:
+            values = np.concatenate([np.empty(0), *(own[level] for own in by_level)])
+            return np.bincount(which, values, len(some)) / np.bincount(which, minlength=len(some))
+
+        error = mean([said.error for said in self.left_out])
+        variance = mean([said.noise_variance for said in self.left_out])
+        # Evenly from all of the table, which may be sorted.
+        n_kept = min(len(some), CORRECTING_ROWS)
+        kept = np.arange(n_kept) * len(some) // max(1, n_kept)
+        rows = self.seen.take(some[kept])
+        return Residuals(rows.X, error[kept], np.sqrt(variance[kept]), rows.weight)
 
 
 def choose_level(trials: list[Trial]) -> int:
