@@ -147,7 +147,7 @@ def block_order(labels: NDArray[np.integer], n_blocks: int) -> tuple[NDArray[np.
     return order, np.searchsorted(labels[order], np.arange(n_blocks + 1))
 
 
-def random_rows(n_rows: int, n_wanted: int, seed: int) -> NDArray[np.integer]:
+def random_rows(n_rows: int, n_wanted: int, seed: int | None) -> NDArray[np.integer]:
     """Numbers of random rows in random order: all of them, or so many. Memory is of the order of the latter."""
     rng = np.random.default_rng(seed)
     if n_rows <= 4 * n_wanted:

@@ -15,6 +15,7 @@ from ssgp.arrow_columns import Column, family, is_array, to_table
 from ssgp.close_names import hint
 from ssgp.column_encodings import ColumnEncoding, Dropped
 from ssgp.column_fitting import KINDS, ColumnFitting
+from ssgp.rows import random_rows
 from ssgp.saving import SaveMixin
 from ssgp.validation import check_target
 
@@ -47,8 +48,10 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         How many rows the mean of all rows counts for in the mean of a category; see scikit-learn's `TargetEncoder`.
     cv : int, default=5
         Folds of cross-fitting.
-    random_state : int, RandomState or None, default=0
-        Seed of the folds.
+    max_rows : int, default=500,000
+        Rows that encodings are fitted to: of a larger table a random sample, which alone needs cross-fitting.
+    random_state : int or None, default=0
+        Seed of the folds and of the sample.
 
     Attributes
     ----------
@@ -78,7 +81,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         "max_one_hot": [Interval(Integral, 0, None, closed="left")],
         "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "cv": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state"],
+        "max_rows": [Interval(Integral, 1, None, closed="left")],
+        "random_state": [Interval(Integral, 0, None, closed="left"), None],
     }
 
     columns_: list[ColumnEncoding]
@@ -93,12 +97,14 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         max_one_hot: int = 10,
         smooth: float | Literal["auto"] = "auto",
         cv: int = 5,
-        random_state: int | np.random.RandomState | None = 0,
+        max_rows: int = 500_000,
+        random_state: int | None = 0,
     ) -> None:
         self.kinds = kinds
         self.max_one_hot = max_one_hot
         self.smooth = smooth
         self.cv = cv
+        self.max_rows = max_rows
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -125,6 +131,12 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
+    def sampled_rows(self, n_rows: int) -> NDArray[np.integer]:
+        """Rows of a table of that size that encodings are fitted to, ascending."""
+        if n_rows <= self.max_rows:
+            return np.arange(n_rows)
+        return np.sort(random_rows(n_rows, self.max_rows, self.random_state))
+
     def _fit(self, X: Any, y: ArrayLike | None) -> Array:  # noqa: ANN401
         table = to_table(X)
         if not (table.num_rows and table.num_columns):
@@ -134,14 +146,28 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
             )
         kinds = self._checked_kinds(table)
         target = None if y is None else check_target(y, cast(Any, table))
+        some = self.sampled_rows(table.num_rows)
+        if len(some) == table.num_rows:
+            columns, encoded = self._fit_columns(table, target, kinds)
+            self._remember(X, table, columns)
+            return encoded
+        columns, sampled = self._fit_columns(table.take(some), None if target is None else target[some], kinds)
+        self._remember(X, table, columns)
+        encoded = self._encoded(table)
+        encoded[some] = sampled
+        return encoded
+
+    def _fit_columns(
+        self, table: pa.Table, target: Array | None, kinds: dict[str, str]
+    ) -> tuple[list[ColumnEncoding], Array]:
+        """Encodings of the columns, and what they make of these rows, cross-fitted."""
         fitting = ColumnFitting(target, self.max_one_hot, self.smooth, self.cv, self.random_state)
         fitted = [fitting(table.column(name), name, kinds.get(name)) for name in table.column_names]
         columns = [encoding for encoding, _ in fitted]
         if all(isinstance(column, Dropped) for column in columns):
             reasons = "; ".join(f"{column.name}: {column.describe()}" for column in columns)
             raise ValueError(f"no column of X is left to learn from, n_samples={table.num_rows} ({reasons})")
-        self._remember(X, table, columns)
-        return np.column_stack([encoded for _, encoded in fitted])
+        return columns, np.column_stack([encoded for _, encoded in fitted])
 
     def transform(self, X: Any) -> Array:  # noqa: ANN401
         """Encode a table, row by row: in parts it gives the same as at once.
@@ -166,6 +192,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
                 f"X has {table.num_columns} features, but TableEncoder is expecting {self.n_features_in_} "
                 "features as input"
             )
+        return self._encoded(table)
+
+    def _encoded(self, table: pa.Table) -> Array:
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
         return np.column_stack([column.encode(self._column(table, column.name)) for column in used])
 

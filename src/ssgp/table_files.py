@@ -135,6 +135,12 @@ class TableSource:
                 counts.append(file.format.n_rows(data))
         return None if None in counts else sum(cast(list[int], counts))
 
+    @cached_property
+    def n_bytes(self) -> int | None:
+        """Size of the files, where they are on this machine."""
+        sizes = [os.path.getsize(file.name) for file in self.files if os.path.exists(file.name)]
+        return sum(sizes) if len(sizes) == len(self.files) else None
+
     def with_types(self, types: Types) -> "TableSource":
         """The same table, with the types of columns that are known beforehand."""
         return TableSource(self.name, self.files, types)

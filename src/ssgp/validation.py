@@ -15,6 +15,7 @@ from ssgp.parameters import Layout
 from ssgp.posterior import memory_needed
 
 __all__ = [
+    "available_memory",
     "check_blocks",
     "check_count",
     "check_gamma",
@@ -172,7 +173,7 @@ def check_gamma(gamma: float, local: bool) -> float:
 
 def check_memory(layout: Layout, available: int | None = None) -> None:
     """Refuse an affine map that does not fit, and say which one would."""
-    needed, available = memory_needed(layout), _available_memory() if available is None else available
+    needed, available = memory_needed(layout), available_memory() if available is None else available
     if needed <= available:
         return
     raise ValueError(
@@ -184,7 +185,7 @@ def check_memory(layout: Layout, available: int | None = None) -> None:
 
 def check_local_memory(n_blocks: int, n_frequencies: int, n_draws: int, available: int | None = None) -> None:
     """Refuse local models that do not fit."""
-    needed, available = n_blocks * n_draws * (2 * n_frequencies) ** 2 * 4, available or _available_memory()
+    needed, available = n_blocks * n_draws * (2 * n_frequencies) ** 2 * 4, available or available_memory()
     if needed > available:
         raise ValueError(
             f"the local models of n_blocks={n_blocks}, n_draws={n_draws} and n_frequencies={n_frequencies} need "
@@ -192,7 +193,7 @@ def check_local_memory(n_blocks: int, n_frequencies: int, n_draws: int, availabl
         )
 
 
-def _available_memory() -> int:
+def available_memory() -> int:
     """Bytes of memory that can still be had, as the system and its control group tell."""
     limits = []
     with suppress(OSError, KeyError, ValueError), open("/proc/meminfo") as lines:

@@ -130,6 +130,13 @@ def fit(
     max_time: Annotated[
         float | None, typer.Option(min=0.001, metavar="SECONDS", help="Learn for so long at most.")
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory to use, as in 4GB; half of what is free if not given. Larger tables are streamed.",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random; 0 if not given.")] = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -142,6 +149,7 @@ def fit(
     130.
     """
     from ssgp.cli.fit_command import FitOptions, fit_command
+    from ssgp.cli.memory import parse_memory
 
     options = FitOptions(
         data=data,
@@ -156,6 +164,7 @@ def fit(
         settings=set_ or (),
         hold_out=hold_out,
         max_time=max_time,
+        memory=None if memory is None else parse_memory(memory),
         seed=seed,
         jobs=jobs,
     )

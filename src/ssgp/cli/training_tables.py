@@ -1,0 +1,254 @@
+"""The table a command fits a model to: read at once or, where it is too large for memory, in parts.
+
+Both number the rows whose target is known in the order of the table, and so hold out and learn from the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from ssgp.arrow_columns import family
+from ssgp.cli.columns import ColumnRoles
+from ssgp.cli.errors import CommandError, WrongUsage
+from ssgp.cli.output import amount
+from ssgp.cli.progress_display import Display
+from ssgp.cli.targets import target_of
+from ssgp.close_names import listed
+from ssgp.rows import random_rows
+from ssgp.table_encoder import TableEncoder
+from ssgp.table_files import BATCH_ROWS, TableSource
+
+__all__ = ["Moments", "Part", "StreamedTable", "TrainingTable", "WholeTable"]
+
+Array = NDArray[np.floating]
+Indices = NDArray[np.integer]
+
+LEAST_ROWS = 2
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows whose target is known: inputs, targets and weights."""
+
+    table: pa.Table
+    y: Array
+    weight: Array | None
+
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> "Part":
+        """Some of them."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return Part(self.table.filter(pa.array(chosen)), self.y[chosen], weight)
+
+
+class Moments:
+    """Mean and deviation of targets that come in parts."""
+
+    def __init__(self) -> None:
+        self.total, self.mean, self._squares = 0.0, 0.0, 0.0
+
+    def add(self, part: Part) -> None:
+        """Some more."""
+        weight = np.ones(len(part.y)) if part.weight is None else part.weight
+        own = float(weight.sum())
+        if own:
+            mean = float(np.average(part.y, weights=weight))
+            apart, self.total = mean - self.mean, self.total + own
+            self._squares += float(weight @ (part.y - mean) ** 2) + apart**2 * own * (1.0 - own / self.total)
+            self.mean += apart * own / self.total
+
+    @property
+    def deviation(self) -> float:
+        """Of all so far."""
+        return float(np.sqrt(self._squares / self.total))
+
+
+class TrainingTable(Protocol):
+    """What `ssgp fit` asks of a table.
+
+    Attributes
+    ----------
+    target_holds : str
+        What the target's column holds, in words.
+    n_rows, n_missing : int
+        Rows whose target is known, and others.
+    moments : Moments
+        Of the targets that are learned from, once the model is fitted.
+    """
+
+    target_holds: str
+    n_rows: int
+    n_missing: int
+    moments: Moments
+
+    @property
+    def n_learned(self) -> int:
+        """Rows to learn from."""
+        ...
+
+    def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
+        """Fit encoder and regressor to the rows to learn from."""
+        ...
+
+    def held_out(self) -> Iterator[Part]:
+        """Rows to judge by."""
+        ...
+
+
+class WholeTable:
+    """A table in memory."""
+
+    def __init__(self, source: TableSource, roles: ColumnRoles, hold_out: float, seed: int) -> None:
+        rows = source.read(roles.used)
+        if not rows.num_rows:
+            raise CommandError(f"{source.name!r} has no rows, only names of columns: {listed(rows.column_names)}")
+        self.target_holds = family(rows.schema.field(roles.target).type)
+        part, self.n_missing = _known(rows, roles)
+        self.n_rows = len(part.y)
+        _check_enough(self.n_rows, self.n_missing, roles, source)
+        held = np.zeros(self.n_rows, dtype=bool)
+        held[_held_out(self.n_rows, hold_out, seed)] = True
+        self._learned, self._held = (part[~held], part[held]) if held.any() else (part, part[held])
+        self.moments = Moments()
+        self.moments.add(self._learned)
+
+    @property
+    def n_learned(self) -> int:
+        """Rows to learn from."""
+        return len(self._learned.y)
+
+    def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
+        """Fit encoder and regressor to the rows to learn from."""
+        rows = self._learned
+        weights = {} if rows.weight is None else {"regressor__sample_weight": rows.weight}
+        model.fit(rows.table, rows.y, **weights, **extra)
+
+    def held_out(self) -> Iterator[Part]:
+        """Rows to judge by."""
+        rows = self._held
+        for start in range(0, len(rows.y), BATCH_ROWS):
+            yield Part(rows.table.slice(start, BATCH_ROWS), rows.y[start : start + BATCH_ROWS], None)
+
+
+class StreamedTable:
+    """A table that is read in parts, three times, or four with rows held out."""
+
+    def __init__(self, source: TableSource, roles: ColumnRoles, hold_out: float, seed: int, display: Display) -> None:
+        # A column of whole numbers may have others further on.
+        types = {field.name: pa.float64() for field in source.schema if pa.types.is_integer(field.type)}
+        self._source, self._roles = source.with_types(types), roles
+        self.target_holds = family(source.schema.field(roles.target).type)
+        self.moments = Moments()
+        self.n_rows, self.n_missing = self._count(display)
+        _check_enough(self.n_rows, self.n_missing, roles, source)
+        self._held = np.sort(_held_out(self.n_rows, hold_out, seed))
+
+    @property
+    def n_learned(self) -> int:
+        """Rows to learn from."""
+        return self.n_rows - len(self._held)
+
+    def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
+        """Fit the encoder to a sample of the rows to learn from, the regressor to all, in batches."""
+        encoder, regressor = (step for _, step in model.steps)
+        some = encoder.sampled_rows(self.n_learned)
+        sample = _joined([part[chosen] for part, chosen in _marked(self._learned(display), some) if chosen.any()])
+        encoded = encoder.fit_transform(sample.table, sample.y)
+        regressor.fit_batches(self._batches(encoder, some, encoded, display), **extra)
+
+    def held_out(self) -> Iterator[Part]:
+        """Rows to judge by."""
+        for part, held in _marked(self._parts(None), self._held):
+            if held.any():
+                yield part[held]
+
+    def _count(self, display: Display) -> tuple[int, int]:
+        """Rows whose target is known, and others."""
+        known = missing = 0
+        for rows in self._source.batches([self._roles.target]):
+            present = int(np.isfinite(target_of(rows[self._roles.target], self._roles.target)).sum())
+            known, missing = known + present, missing + rows.num_rows - present
+            display("row", known + missing, self._source.n_rows)
+        return known, missing
+
+    def _parts(self, display: Display | None) -> Iterator[Part]:
+        done = 0
+        for rows in self._source.batches(self._roles.used):
+            yield _known(rows, self._roles)[0]
+            done += rows.num_rows
+            if display is not None:
+                display("row", done, self.n_rows + self.n_missing)
+
+    def _learned(self, display: Display) -> Iterator[Part]:
+        for part, held in _marked(self._parts(display), self._held):
+            yield part[~held] if held.any() else part
+
+    def _batches(
+        self, encoder: TableEncoder, some: Indices, encoded: Array, display: Display
+    ) -> Iterator[tuple[Array, Array, Array | None]]:
+        """All rows to learn from, those of the sample as they were cross-fitted."""
+        done = 0
+        for part, chosen in _marked(self._learned(display), some):
+            if not len(part.y):
+                continue
+            X, n_chosen = encoder.transform(part.table), int(chosen.sum())
+            X[chosen] = encoded[done : done + n_chosen]
+            done += n_chosen
+            self.moments.add(part)
+            yield X, part.y, part.weight
+
+
+def _known(rows: pa.Table, roles: ColumnRoles) -> tuple[Part, int]:
+    """Rows whose target is known, and how many others there are."""
+    y = target_of(rows[roles.target], roles.target)
+    known = np.isfinite(y)
+    part = Part(rows.select(roles.features), y, _weights(rows, roles.weight))
+    return (part if known.all() else part[known]), int((~known).sum())
+
+
+def _weights(rows: pa.Table, name: str | None) -> Array | None:
+    if name is None:
+        return None
+    weight = target_of(rows[name], name, "the weight")
+    if not (weight >= 0).all():
+        raise CommandError(f"column {name!r} cannot be the weight: it has missing or negative values")
+    return weight
+
+
+def _check_enough(n_rows: int, n_missing: int, roles: ColumnRoles, source: TableSource) -> None:
+    if n_rows < LEAST_ROWS:
+        raise CommandError(
+            f"{source.name!r} has {amount(n_rows, 'row')} in which the target {roles.target!r} is known, "
+            f"of {n_rows + n_missing:,}; at least {LEAST_ROWS} are needed"
+        )
+
+
+def _held_out(n_rows: int, share: float, seed: int) -> Indices:
+    """Numbers of the rows to judge by."""
+    if not share:
+        return np.empty(0, np.int64)
+    n_held = round(share * n_rows)
+    if not 0 < n_held <= n_rows - LEAST_ROWS:
+        raise WrongUsage(f"--hold-out: {share:g} of {amount(n_rows, 'row')} leaves too few on one side")
+    return random_rows(n_rows, n_held, seed)
+
+
+def _marked(parts: Iterator[Part], numbers: Indices) -> Iterator[tuple[Part, NDArray[np.bool_]]]:
+    """Parts, and which of their rows have one of these numbers, ascending, counted over all parts."""
+    start = 0
+    for part in parts:
+        first, last = np.searchsorted(numbers, [start, start + len(part.y)])
+        chosen = np.zeros(len(part.y), dtype=bool)
+        chosen[numbers[first:last] - start] = True
+        start += len(part.y)
+        yield part, chosen
+
+
+def _joined(parts: list[Part]) -> Part:
+    table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
+    weights = [part.weight for part in parts if part.weight is not None]
+    return Part(table, np.concatenate([part.y for part in parts]), np.concatenate(weights) if weights else None)

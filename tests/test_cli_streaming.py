@@ -1,0 +1,141 @@
+"""Fits to files that are read in parts: the same models as when they are read at once."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+import ssgp
+from ssgp import TableEncoder
+from ssgp.saved_models import read_summary
+
+pytest.importorskip("typer", reason="the command line is not installed")
+from command_line import QUICK, fails, mixed, run
+
+N_ROWS = 900
+COLUMNS = ["--target", "height", "--key", "id"]
+
+
+def many_kinds(n_rows, seed=0):
+    """The usual table, with weights, more categories than are encoded one by one, and targets missing on the way."""
+    rng = np.random.default_rng(seed)
+    table = mixed(n_rows, seed)
+    height = table["height"].to_numpy().copy()
+    height[rng.random(n_rows) < 0.02] = np.nan
+    town = pa.array([f"town {i}" for i in rng.integers(40, size=n_rows)])
+    table = table.set_column(table.column_names.index("height"), "height", pa.array(height))
+    return table.append_column("town", town).append_column("times", pa.array(rng.integers(0, 3, n_rows)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streaming")
+    pq.write_table(many_kinds(N_ROWS), folder / "train.parquet", row_group_size=130)
+    csv.write_csv(many_kinds(N_ROWS), folder / "train.csv")
+    (folder / "parts").mkdir()
+    for part in range(3):
+        rows = many_kinds(N_ROWS).slice(part * 300, 300)
+        pq.write_table(rows, folder / "parts" / f"{part}.parquet", row_group_size=77)
+    return folder
+
+
+@pytest.fixture
+def too_large(monkeypatch):
+    """As if every table were larger than memory."""
+    monkeypatch.setattr("ssgp.cli.memory.BYTES_A_VALUE", 1e9)
+
+
+@pytest.fixture
+def sampled(monkeypatch):
+    """As if some hundred rows were many: of these, encoder and forest learn from samples."""
+    monkeypatch.setitem(TableEncoder.__init__.__kwdefaults__, "max_rows", 400)
+    monkeypatch.setattr("ssgp.sizes.LEAST_SAMPLED", 500)
+    monkeypatch.setattr("ssgp.sizes.MOST_SAMPLED", 500)
+    monkeypatch.setattr("ssgp.row_tables.CHUNK", 100)
+
+
+def fitted(folder, data, name, *options):
+    code, out, err = run("fit", folder / data, *COLUMNS, *QUICK, *options, "--out", folder / name)
+    assert code == 0, err
+    return ssgp.load(folder / name), out
+
+
+@pytest.mark.parametrize("data", ["train.parquet", "parts", "train.csv"])
+@pytest.mark.parametrize("weight", [[], ["--weight", "times"]], ids=["plain", "weighted"])
+def test_the_model_is_the_same(folder, data, weight, sampled, request):
+    options = [*weight, "--hold-out", "0.1", "--json"]
+    whole, said = fitted(folder, data, "whole", *options)
+    request.getfixturevalue("too_large")
+    streamed, said_too = fitted(folder, data, "streamed", *options)
+    new = many_kinds(300, seed=1)
+    np.testing.assert_array_equal(streamed.predict(new), whole.predict(new))
+    assert streamed[0].describe() == whole[0].describe()
+    notes, notes_too = (read_summary(folder / name)["notes"] for name in ("whole", "streamed"))
+    for name in ("target_mean", "target_deviation"):
+        assert notes_too.pop(name) == pytest.approx(notes.pop(name))
+    assert {**notes_too, "fit_seconds": 0} == {**notes, "fit_seconds": 0}
+    held, held_too = (json.loads(text)["held_out"]["model"]["rmse"] for text in (said, said_too))
+    assert held_too == pytest.approx(held)
+
+
+def test_it_says_that_it_reads_in_parts(folder, too_large):
+    _, out = fitted(folder, "train.parquet", "m")
+    assert "rows, 7 columns to learn from, read in parts" in out
+    assert "Saved to" in out
+
+
+def test_memory_decides(folder):
+    _, out = fitted(folder, "train.parquet", "m", "--memory", "1GB")
+    assert "read in parts" not in out
+    assert ssgp.load(folder / "m")[-1].max_memory == 1e9
+
+
+def test_whole_numbers_may_become_others(tmp_path, too_large):
+    """Arrow takes the type of a column in a text file from its first megabyte."""
+    n_rows = 200_000
+    number = np.arange(n_rows, dtype=float) % 1000
+    number[-1] = 0.5
+    texts = [f"{value:g},{i % 7}" for i, value in enumerate(number)]
+    (tmp_path / "late.csv").write_text("\n".join(["number,target", *texts]))
+    code, _, err = run("fit", tmp_path / "late.csv", "--target", "target", *QUICK, "--out", tmp_path / "m")
+    assert code == 0, err
+
+
+def test_only_forests_are_fitted_in_parts(folder, too_large):
+    line = fails("fit", folder / "train.csv", *COLUMNS, "--model", "dtc", "--out", folder / "none")
+    assert "only --model forest learns from tables that do not fit" in line
+    assert "GB of memory" in line
+    assert not (folder / "none").exists()
+
+
+@pytest.mark.parametrize("size", ["much", "1MB", "-3GB", "1.2.3GB", ""])
+def test_an_amount_of_memory_that_is_none(folder, size):
+    line = fails("fit", folder / "train.csv", *COLUMNS, "--memory", size, "--out", folder / "none", code=2)
+    assert f"--memory: {size!r} is not an amount of at least 64 MiB, as in 4GB or 512MB" in line
+
+
+def test_a_column_of_nothing_but_missing_targets(folder, too_large):
+    table = mixed(40).drop_columns(["height"]).append_column("height", pa.nulls(40, pa.float64()))
+    pq.write_table(table, folder / "none.parquet")
+    line = fails("fit", folder / "none.parquet", *COLUMNS, "--out", folder / "none")
+    assert "0 rows in which the target 'height' is known, of 40" in line
+
+
+def test_an_encoder_fitted_to_a_sample_cross_fits_that_alone(rng):
+    """Rows outside the sample are encoded as new rows are, those inside without their own targets."""
+    n_rows = 2000
+    town = rng.integers(30, size=n_rows)
+    table, y = pa.table({"town": [f"town {i}" for i in town]}), town + rng.normal(size=n_rows)
+    encoder = TableEncoder(max_rows=600)
+    found = encoder.fit_transform(table, y)[:, 0]
+    inside = encoder.sampled_rows(n_rows)
+    assert len(np.unique(inside)) == 600
+    outside = np.setdiff1d(np.arange(n_rows), inside)
+    new = encoder.transform(table)[:, 0]
+    np.testing.assert_array_equal(found[outside], new[outside])
+    of_sample = TableEncoder().fit_transform(table.take(inside), y[inside])[:, 0]
+    np.testing.assert_array_equal(found[inside], of_sample)
+    assert (of_sample != new[inside]).mean() > 0.9
