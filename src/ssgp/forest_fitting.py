@@ -1,7 +1,7 @@
 """What fitting a forest does once everything is checked: learn the waves, then plant the trees."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import inf, log
 from time import monotonic
@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.bases import Normal
 from ssgp.blocking import Blocking, SampledBlocking
+from ssgp.checkpoints import Checkpoint
 from ssgp.fitted import in_nats
 from ssgp.forest import TreeRecipe
 from ssgp.learning import Learner
@@ -72,6 +73,8 @@ class ForestFitting:
         Time on the monotonic clock by which everything should be done.
     start : Parameters or None
         Where to begin learning; None for the prior.
+    checkpoint : Checkpoint
+        Where finished parts are kept.
     """
 
     units: Standardizer
@@ -86,6 +89,7 @@ class ForestFitting:
     correct: bool
     deadline: float = inf
     start: Parameters | None = None
+    checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None))
 
     @cached_property
     def _seeds(self) -> list[int]:
@@ -129,7 +133,14 @@ class ForestFitting:
         )
 
     def run(self, hooks: StepHooks, kernel: str, parameters: Parameters, bounds: list[float]) -> None:
-        """Learn, moving `parameters` and adding to `bounds` after each step; Ctrl-C ends it early."""
+        """Learn, moving `parameters` and adding to `bounds` after each step; Ctrl-C ends it early.
+
+        What a checkpoint knows to be learned is taken from there.
+        """
+        known = self.checkpoint.read("learned")
+        if known is not None:
+            parameters.flat[:], bounds[:] = known
+            return
 
         def after_step(bound: float) -> bool:
             bounds.append(bound)
@@ -140,6 +151,7 @@ class ForestFitting:
             rng = np.random.default_rng(self._seeds[2])
             try:
                 learner.ascend(parameters, self.rows.sample, self._blocking, learner.make_optimizers(), rng, after_step)
+                self.checkpoint.write("learned", (parameters.flat, bounds))
             except KeyboardInterrupt:
                 warnings.warn(
                     f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "
@@ -198,7 +210,8 @@ class ForestFitting:
         def draw(rng: np.random.Generator) -> Array:
             return posterior.split(posterior.sample(1, rng))[0][0]
 
-        extra = {} if after_tree is None else {"after_tree": after_tree}
+        # A snapshot on the way, which nobody is told of, is not what is kept.
+        extra = {} if after_tree is None else {"after_tree": after_tree, "checkpoint": self.checkpoint}
         seed = self._seeds[3]
         return Planter(draw, own, self.recipe, self.sizes, seed, self.n_jobs, self.correct, self.deadline, **extra)
 

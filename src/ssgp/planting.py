@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, inf
 from time import monotonic
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.calibration import Calibration, Components
+from ssgp.checkpoints import Checkpoint
 from ssgp.forest import Forest, LeftOut, SpectralTree, TreeRecipe, grow_partition, plant
 from ssgp.parameters import Hyperparameters
 from ssgp.row_tables import RowTable, TrainingRows
@@ -62,6 +63,8 @@ class Planter:
         Time on the monotonic clock by which the forest should stand.
     after_tree : callable
         Called after each tree with the number done and the number to do.
+    checkpoint : Checkpoint
+        Where finished trees are kept.
     """
 
     draw: Callable[[np.random.Generator], Array]
@@ -73,12 +76,15 @@ class Planter:
     correct: bool
     deadline: float = inf
     after_tree: Callable[[int, int], Any] = lambda done, total: None
+    checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None))
 
     def __call__(self, rows: TrainingRows) -> tuple[Forest, list[Seedling]]:
         """Plant, choose, correct and calibrate by rows the trees have not seen, plant with all rows."""
         n_rows, n_folds = rows.table.n_rows, self.sizes.n_folds
         if n_rows < LEAST_ROWS:
-            trees, seedlings, _ = self._plant(rows.sample, rows.table, self.recipe, self.sizes.n_trees, self.deadline)
+            trees, seedlings, _ = self._plant(
+                "few", rows.sample, rows.table, self.recipe, self.sizes.n_trees, self.deadline
+            )
             return self._predicting(trees), seedlings
         again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
         trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
@@ -110,7 +116,9 @@ class Planter:
             unseen, sample, seen = rows.held_out(np.arange(end - self.sizes.n_held_out, end))
             until = monotonic() + (self.deadline - monotonic()) / (n_passes - fold)
             n_trees = len(trials[-1].trees) if trials else self.sizes.n_trees
-            trees, seedlings, left_out = self._plant(sample, seen, self.recipe, n_trees, until, self.correct)
+            trees, seedlings, left_out = self._plant(
+                f"fold-{fold}", sample, seen, self.recipe, n_trees, until, self.correct
+            )
             said = self._by_level(trees, unseen.X)
             trials.append(Trial(trees, seedlings, seen, unseen, said, left_out))
         return trials
@@ -129,12 +137,17 @@ class Planter:
 
     def plant_one(self, rows: TrainingRows, depth: int) -> None:
         """Plant a tree and throw it away, to see how long it takes."""
-        self._plant(rows.sample, rows.table, self._with_leaves(2**depth), 1, inf, self.correct)
+        alone = replace(self, checkpoint=Checkpoint(None))
+        alone._plant("alone", rows.sample, rows.table, self._with_leaves(2**depth), 1, inf, self.correct)
 
     def _finish(self, table: RowTable, recipe: TreeRecipe, seedlings: list[Seedling]) -> tuple[Forest, list[Seedling]]:
         """Fill the trees of a trial, as deep as the recipe says, with all rows."""
         cut = [replace(own, partition=own.partition.coarser(recipe.n_leaves)) for own in seedlings]
-        filled = self._in_threads([partial(self._grown, table, own, recipe) for own in cut], self.deadline)
+
+        def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
+            return self._grown(f"all-{i}", table, lambda: cut[i], cut[i].waves, recipe)
+
+        filled = self._in_threads([partial(tree, i) for i in range(len(cut))], self.deadline)
         done, trees, _ = zip(*filled, strict=True)
         return self._predicting(trees), list(done)
 
@@ -154,6 +167,7 @@ class Planter:
 
     def _plant(
         self,
+        name: str,
         sample: Rows,
         table: RowTable,
         recipe: TreeRecipe,
@@ -172,18 +186,35 @@ class Planter:
             return range(i % every, n_branches, every) if leave_out else range(0)
 
         def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
-            partition = grow_partition(sample, lengthscale, recipe, seeds[i][0])
-            seedling = Seedling(partition, waves[i * n_draws // n_trees], seeds[i][1])
-            return self._grown(table, seedling, recipe, tested(i))
+            own = waves[i * n_draws // n_trees]
+
+            def sow() -> Seedling:
+                return Seedling(grow_partition(sample, lengthscale, recipe, seeds[i][0]), own, seeds[i][1])
+
+            return self._grown(f"{name}-{i}", table, sow, own, recipe, tested(i))
 
         done = self._in_threads([partial(tree, i) for i in range(n_trees)], deadline)
         seedlings, trees, left_out = zip(*done, strict=True)
         return trees, list(seedlings), [said for said in left_out if said is not None]
 
     def _grown(
-        self, table: RowTable, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
+        self,
+        name: str,
+        table: RowTable,
+        sow: Callable[[], Seedling],
+        waves: Waves,
+        recipe: TreeRecipe,
+        tested: Sequence[int] = (),
     ) -> tuple[Seedling, SpectralTree, LeftOut | None]:
-        return seedling, *self._fill(table, seedling, recipe, tested)
+        """A tree as it was kept, or grown and filled now."""
+
+        def grow() -> tuple[Seedling, SpectralTree, LeftOut | None]:
+            seedling = sow()
+            return seedling, *self._fill(table, seedling, recipe, tested)
+
+        seedling, tree, left_out = self.checkpoint.once(name, grow)
+        # Trees that share their waves share one object, which a file of one tree does not know of.
+        return replace(seedling, waves=waves), replace(tree, waves=waves), left_out
 
     def _fill(
         self, table: RowTable, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()

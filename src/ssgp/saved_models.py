@@ -19,7 +19,7 @@ from ssgp.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.storable import ESTIMATORS, KINDS
 from ssgp.whole_file import FilePath, check_place, whole_file
 
-__all__ = ["SavedModelError", "load", "read_summary", "save", "summarize"]
+__all__ = ["SavedModelError", "load", "read_object", "read_summary", "save", "summarize", "write_object"]
 
 # Name of the one text in the file's header; two would come in any order, and a model should give the same file twice.
 ENTRY = "ssgp_model"
@@ -50,11 +50,16 @@ def save(model: Any, path: FilePath, *, notes: dict[str, Any] | None = None) -> 
     """
     _check_model(model)
     check_place(path, "the model")
-    flat = flatten(model, KINDS)
+    write_object(model, path, summarize(model) | ({} if notes is None else {"notes": notes}))
+
+
+def write_object(value: Any, path: FilePath, summary: dict[str, Any]) -> None:  # noqa: ANN401
+    """Write anything that models are made of, and what readers may want to know first."""
+    flat = flatten(value, KINDS)
     header = {
         "format_version": FORMAT_VERSION,
         "ssgp_version": __version__,
-        "summary": summarize(model) | ({} if notes is None else {"notes": notes}),
+        "summary": summary,
         "root": flat.root,
         "objects": flat.objects,
     }
@@ -88,6 +93,11 @@ def load(path: FilePath) -> Any:  # noqa: ANN401  the class is in the file
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    return read_object(path)
+
+
+def read_object(path: FilePath) -> Any:  # noqa: ANN401
+    """Read what `write_object` wrote."""
     header, arrays = _read(path, with_arrays=True)
     if header.pop("checksum", None) != _checksum(header, arrays):
         raise SavedModelError(_damaged(path, "its contents do not match their checksum"))

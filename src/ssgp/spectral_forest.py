@@ -13,6 +13,8 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ssgp import __version__
+from ssgp.checkpoints import Checkpoint, checksum
 from ssgp.forest import TreeRecipe
 from ssgp.forest_fitting import ForestFitting
 from ssgp.mixture_regressor import MixtureRegressor
@@ -36,6 +38,8 @@ Array = NDArray[np.floating]
 
 KEPT_BYTES = 4_000_000
 LEAST_MEMORY = 2**26
+# Settings that change nothing in what is learned.
+NOT_IN_THE_MODEL = {"keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
 
 class SpectralForestRegressor(MixtureRegressor):
@@ -200,7 +204,14 @@ default="squared-exponential"
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: FilePath | None = None,
+    ) -> Self:
         """Learn the frequencies and plant the trees.
 
         Ctrl-C while frequencies are learned or trees planted ends that early and leaves a usable model.
@@ -213,16 +224,26 @@ default="squared-exponential"
             Targets.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
+        checkpoint : path-like, optional
+            Folder to keep finished parts in: the waves, then every tree. The same call goes on from there after it was
+            killed at any moment, to the same model. It is for you to delete.
 
         Returns
         -------
         self : SpectralForestRegressor
             Fitted.
         """
-        return self._fit(X, y, sample_weight, cast(bool | Literal["auto"], self.keep_rows))
+        keep_rows = cast(bool | Literal["auto"], self.keep_rows)
+        return self._fit(X, y, sample_weight, keep_rows, self._checkpoint(checkpoint))
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_batches(self, batches: Iterable[tuple[ArrayLike, ...]], *, folder: FilePath | None = None) -> Self:
+    def fit_batches(
+        self,
+        batches: Iterable[tuple[ArrayLike, ...]],
+        *,
+        folder: FilePath | None = None,
+        checkpoint: FilePath | None = None,
+    ) -> Self:
         """Fit to a table larger than memory, given in parts.
 
         The model is the one that `fit` makes of the same rows in the same order. They are read once, into a file that
@@ -235,6 +256,8 @@ default="squared-exponential"
             Parts of the table, as `fit` takes them.
         folder : path-like, optional
             Where the file goes; by default to the system's place for such files.
+        checkpoint : path-like, optional
+            As in `fit`; rows are read again.
 
         Returns
         -------
@@ -243,35 +266,51 @@ default="squared-exponential"
         """
         if self.keep_rows is True:
             raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
-        deadline = self._deadline()
+        deadline, kept = self._deadline(), self._checkpoint(checkpoint)
         with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
             shares = MemoryShares.of(_set(self.max_memory), file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
-                return self._fit_rows(*file.read(0, file.n_rows), deadline, "auto")
-            seed, places = self._drawn(file.n_rows, shares)
+                return self._fit_rows(*file.read(0, file.n_rows), deadline, "auto", kept)
+            seed, places = self._drawn(file.n_rows, shares, kept)
             units = self._chosen_units(*file.take(places))
             table = FileTable(file, units, shares.part_bytes)
-            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, deadline)
+            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, deadline, kept)
             self._rows = None
         return self
 
     def _fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, keep_rows: bool | Literal["auto"]
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        keep_rows: bool | Literal["auto"],
+        checkpoint: Checkpoint,
     ) -> Self:
         deadline = self._deadline()
         with columns_unchanged_on_error(self):
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
-            return self._fit_rows(X, y, weight, deadline, keep_rows)
+            return self._fit_rows(X, y, weight, deadline, keep_rows, checkpoint)
+
+    def _checkpoint(self, folder: FilePath | None) -> Checkpoint:
+        if folder is not None and self.max_time is not None:
+            raise ValueError("checkpoint needs max_time=None: what is done in a time limit is not the same every time")
+        return Checkpoint(folder)
 
     def _deadline(self) -> float:
         return inf if self.max_time is None else monotonic() + self.max_time
 
     def _fit_rows(
-        self, X: Array, y: Array, weight: Array | None, deadline: float, keep_rows: bool | Literal["auto"]
+        self,
+        X: Array,
+        y: Array,
+        weight: Array | None,
+        deadline: float,
+        keep_rows: bool | Literal["auto"],
+        checkpoint: Checkpoint,
     ) -> Self:
         """Fit to rows in memory that have been checked."""
         shares = MemoryShares.of(_set(self.max_memory), X.shape[1])
-        seed, places = self._drawn(len(y), shares)
+        seed, places = self._drawn(len(y), shares, checkpoint)
         if len(places) == len(y):
             units = self._chosen_units(X, y, weight)
             training = TrainingRows.in_random_order(units.rows(X, y, weight, places, np.array([0, len(y)])))
@@ -279,15 +318,17 @@ default="squared-exponential"
             units = self._chosen_units(X[places], y[places], None if weight is None else weight[places])
             table = MemoryTable(units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
             training = TrainingRows(table.take(places), table, places)
-        self._fit_table(training, units, seed, deadline)
+        self._fit_table(training, units, seed, deadline, checkpoint)
         rows = cast(MemoryTable, training.table).rows
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
         self._rows = rows if keep else None
         return self
 
-    def _drawn(self, n_rows: int, shares: MemoryShares) -> tuple[int, NDArray[np.integer]]:
+    def _drawn(self, n_rows: int, shares: MemoryShares, checkpoint: Checkpoint) -> tuple[int, NDArray[np.integer]]:
         """The fit's seed, and the rows to learn from."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        if self.random_state is None:
+            seed = checkpoint.same_seed(seed)
         return seed, random_rows(n_rows, min(n_rows, shares.sampled_rows), seed)
 
     def _chosen_units(self, X: Array, y: Array, weight: Array | None) -> Standardizer:
@@ -296,8 +337,11 @@ default="squared-exponential"
             return self._units
         return Standardizer.fit(X, y, weight, centre_target=True)
 
-    def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, deadline: float) -> None:
-        fitting = self._fitting(units, rows, seed, deadline, self._last())
+    def _fit_table(
+        self, rows: TrainingRows, units: Standardizer, seed: int, deadline: float, checkpoint: Checkpoint
+    ) -> None:
+        fitting = replace(self._fitting(units, rows, seed, deadline, self._last()), checkpoint=checkpoint)
+        checkpoint.begin(self._about(rows, seed))
         kernel, parameters, bounds = fitting.choose_kernel(), fitting.initial(), cast(list[float], [])
 
         def snapshot() -> dict[str, Any]:
@@ -337,7 +381,7 @@ default="squared-exponential"
         """
         n_steps = check_count(n_steps, "n_steps", 0)
         if not hasattr(self, "_forest"):
-            return self._fit(X, y, sample_weight, keep_rows=True)
+            return self._fit(X, y, sample_weight, True, Checkpoint(None))
         if self._rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
         X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
@@ -368,6 +412,19 @@ default="squared-exponential"
             n_trees_=len(forest.trees),
         )
         return self
+
+    def _about(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
+        """What has to be the same for a fit to go on from a checkpoint."""
+        settings = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
+        last, sample = self._last(), rows.sample
+        return {
+            "seed": int(seed),
+            "number of rows": rows.table.n_rows,
+            **settings,
+            "checksum of the table": checksum(sample.X, sample.y, sample.weight),
+            "checksum of the start": None if last is None else checksum(last.flat),
+            "version of ssgp": __version__,
+        }
 
     def _sampled(self, rows: Rows) -> TrainingRows:
         """Rows in random order, and as many of the first as are learned from."""

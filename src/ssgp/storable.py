@@ -21,7 +21,7 @@ from ssgp.exact import ExactGPRegressor
 from ssgp.feature_maps import InducingMap, SpectralMap, VariationalMap
 from ssgp.fitted import Context
 from ssgp.flattening import Kind, Kinds, record
-from ssgp.forest import Forest, Level, SpectralTree
+from ssgp.forest import Forest, LeftOut, Level, SpectralTree
 from ssgp.inducing import InducingFeatures
 from ssgp.kernels import SquaredExponential
 from ssgp.linear_bound import WeightPosterior
@@ -66,6 +66,7 @@ RECORDS = (
     Forest,
     Laplace,
     Layout,
+    LeftOut,
     Level,
     LocalModels,
     Logistic,

@@ -137,6 +137,13 @@ def fit(
             help="Memory to use, as in 4GB; half of what is free if not given. Larger tables are streamed.",
         ),
     ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Keep finished parts here: the same command goes on from them if it is killed. Deleted at the end.",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random; 0 if not given.")] = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -165,6 +172,7 @@ def fit(
         hold_out=hold_out,
         max_time=max_time,
         memory=None if memory is None else parse_memory(memory),
+        checkpoint=checkpoint,
         seed=seed,
         jobs=jobs,
     )

@@ -1,5 +1,6 @@
 """``ssgp fit``: from a table in a file to a model in a file."""
 
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ class FitOptions:
     hold_out: float
     max_time: float | None
     memory: float | None
+    checkpoint: str | None
     seed: int | None
     jobs: int | None
 
@@ -70,6 +72,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
     seconds, interrupted = _fit(model, rows, options, output)
     notes = _notes(roles, rows, seconds)
     save(model, options.out, notes=notes)
+    if options.checkpoint is not None and not interrupted:
+        shutil.rmtree(options.checkpoint)
     encoder, regressor = (step for _, step in model.steps)
     found: dict[str, Any] = {"out": options.out, "interrupted": interrupted, **read_summary(options.out)}
     text = [_columns_text(encoder), _training_text(options.model, found["training"], seconds)]
@@ -89,6 +93,10 @@ def _pipeline(options: FitOptions, roles: ColumnRoles) -> Pipeline:
         "n_jobs": ("--jobs", options.jobs),
         "max_memory": ("--memory", options.memory),
     }
+    if options.checkpoint is not None and options.model != "forest":
+        raise WrongUsage(f"--checkpoint: {options.model} cannot go on from one; only --model forest can")
+    if options.checkpoint is not None and options.max_time is not None:
+        raise WrongUsage("--checkpoint: what is done within --max-time is not the same every time; leave one out")
     if options.max_time is not None and options.model == "exact":
         raise WrongUsage("--max-time: exact cannot be stopped early; give it fewer rows, or choose another --model")
     regressor = make_regressor(options.model, options.settings, own_options)
@@ -129,7 +137,9 @@ def _fit(model: Pipeline, rows: TrainingTable, options: FitOptions, output: Outp
     began = time.monotonic()
     if options.max_time is not None and options.model in MONITORED:
         until = began + options.max_time
-        extra["regressor__monitor"] = lambda n_iter, snapshot: time.monotonic() > until
+        extra["monitor"] = lambda n_iter, snapshot: time.monotonic() > until
+    if options.checkpoint is not None:
+        extra["checkpoint"] = options.checkpoint
     with InterruptCounter() as interrupts, output.warnings_told(), output.progress() as display, observed(display):
         rows.fit(model, display, extra)
     return time.monotonic() - began, interrupts.pressed > 0

@@ -91,7 +91,7 @@ class TrainingTable(Protocol):
         ...
 
     def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
-        """Fit encoder and regressor to the rows to learn from."""
+        """Fit encoder and regressor to the rows to learn from; `extra` goes to the regressor's fit."""
         ...
 
     def held_out(self) -> Iterator[Part]:
@@ -124,8 +124,8 @@ class WholeTable:
     def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
         """Fit encoder and regressor to the rows to learn from."""
         rows = self._learned
-        weights = {} if rows.weight is None else {"regressor__sample_weight": rows.weight}
-        model.fit(rows.table, rows.y, **weights, **extra)
+        given = extra if rows.weight is None else {"sample_weight": rows.weight, **extra}
+        model.fit(rows.table, rows.y, **{f"regressor__{name}": value for name, value in given.items()})
 
     def held_out(self) -> Iterator[Part]:
         """Rows to judge by."""

@@ -1,0 +1,96 @@
+"""What a fit has finished, kept in a folder: a fit that was killed goes on from there to the same model."""
+
+import json
+import os
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssgp.whole_file import FilePath, whole_file
+
+__all__ = ["Checkpoint", "checksum"]
+
+T = TypeVar("T")
+
+ABOUT = "fit.json"
+
+
+class Checkpoint:
+    """A folder of finished parts, or, without one, nothing that lasts.
+
+    Parameters
+    ----------
+    folder : path-like or None
+        Made if it is not there.
+    """
+
+    def __init__(self, folder: FilePath | None) -> None:
+        self._folder = None if folder is None else Path(folder)
+        if self._folder is not None and self._folder.exists() and not self._folder.is_dir():
+            raise NotADirectoryError(f"checkpoint must be a folder; {os.fspath(self._folder)!r} is a file")
+
+    def same_seed(self, drawn: int) -> int:
+        """The seed of the fit that is gone on with, for one that has none of its own."""
+        return self._known().get("seed", drawn)
+
+    def begin(self, about: Mapping[str, Any]) -> None:
+        """Say which fit this is; parts of another one in the folder are an error that tells the difference."""
+        if self._folder is None:
+            return
+        known, own = self._known(), json.loads(json.dumps(about))
+        different = [name for name in own if known.get(name, own[name]) != own[name]]
+        if different:
+            name = different[0]
+            raise ValueError(
+                f"checkpoint {os.fspath(self._folder)!r} belongs to another fit: {name} was {known[name]!r} there and "
+                f"is {own[name]!r} now; choose another folder, or delete this one to begin anew"
+            )
+        self._folder.mkdir(exist_ok=True)
+        if not known:
+            with whole_file(self._folder / ABOUT) as part:
+                part.write_text(json.dumps(own))
+
+    def read(self, name: str) -> Any:  # noqa: ANN401  what was written
+        """A finished part, None where it is not there."""
+        from ssgp.saved_models import read_object
+
+        path = self._path(name)
+        return read_object(path) if path is not None and path.exists() else None
+
+    def write(self, name: str, value: Any) -> None:  # noqa: ANN401
+        """Keep a part, made of what saved models are made of."""
+        from ssgp.saved_models import write_object
+
+        path = self._path(name)
+        if path is not None:
+            write_object(value, path, {})
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """A finished part, computed and kept where it is not there."""
+        value = self.read(name)
+        if value is None:
+            value = compute()
+            self.write(name, value)
+        return value
+
+    def _path(self, name: str) -> Path | None:
+        return None if self._folder is None else self._folder / f"{name}.safetensors"
+
+    def _known(self) -> dict[str, Any]:
+        """What is said of the fit whose parts are there."""
+        if self._folder is None or not (self._folder / ABOUT).exists():
+            return {}
+        return json.loads((self._folder / ABOUT).read_text())
+
+
+def checksum(*arrays: NDArray[Any] | None) -> int:
+    """A number that tells arrays apart."""
+    found = 0
+    for array in arrays:
+        if array is not None:
+            found = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, found)
+    return found
