@@ -36,6 +36,11 @@ class StudentMixture:
     dof: Array
     share: Array | None = None
 
+    def rows(self, some: slice | NDArray[np.bool_] | NDArray[np.integer]) -> "StudentMixture":
+        """Some of the rows."""
+        share = None if self.share is None else self.share[:, some]
+        return StudentMixture(self.location[:, some], self.scale[:, some], self.dof[:, some], share)
+
     def mean(self) -> Array:
         """Mean, shape (n,)."""
         return self._average(self.location)
