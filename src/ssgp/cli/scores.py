@@ -99,6 +99,11 @@ class Scores:
         self._width += (judged.high - judged.low).sum(axis=0)
         self._pit += np.histogram(judged.cdf, PIT_BINS, (0.0, 1.0))[0]
 
+    @property
+    def target_mean(self) -> float:
+        """Mean of the targets so far."""
+        return self._centre + self._sums["y"] / self.n_rows
+
     def summary(self) -> dict[str, Any]:
         """Means over the rows."""
         n, sums = self.n_rows, self._sums
