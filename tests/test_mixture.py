@@ -7,7 +7,7 @@ import pytest
 from scipy.special import stdtr
 from scipy.stats import kstest, t
 
-from ssgp.mixture import StudentMixture, average
+from ssgp.mixture import StudentMixture, average, standard_quantiles
 
 LEVELS = [1e-4, 0.05, 0.5, 0.9, 1 - 1e-4]
 
@@ -113,6 +113,22 @@ def test_quantiles_need_few_looks_at_the_cdf(level, rng, monkeypatch):
     monkeypatch.setattr("ssgp.mixture.stdtr", lambda dof, z: (looked.append(z.size), stdtr(dof, z))[1])
     many.quantile(level)
     assert sum(looked) < 6 * many.location.size
+
+
+@pytest.mark.parametrize("level", [1e-30, 1e-9, 1e-6])
+def test_quantiles_far_out_invert_the_cdf(level, mixed):
+    np.testing.assert_allclose(mixed.cdf(mixed.quantile(level)), level, rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", [1e-9, 1e-6, 0.001, 0.4, 0.7, 0.999])
+def test_tabled_quantiles_are_near_scipys(level):
+    dof = np.concatenate([np.linspace(2.01, 50, 1000), [1e3, 1e4, 1e6]])
+    np.testing.assert_allclose(standard_quantiles(dof, level), t.ppf(level, dof), rtol=0.005)
+
+
+def test_quantiles_of_a_row_do_not_depend_on_the_others(rng):
+    many = forest_like(rng, 5000)
+    np.testing.assert_array_equal(many.quantile(0.3)[4000:4010], many.rows(slice(4000, 4010)).quantile(0.3))
 
 
 def test_quantiles_of_no_rows():

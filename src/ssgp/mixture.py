@@ -15,6 +15,10 @@ IN_CACHE = 1 << 14
 # Halley's steps have an error of third order: after one of this many scales, it is a billionth of one.
 SMALL_STEP = 1e-3
 MOST_STEPS = 200
+# Inverse degrees of freedom, from normal distributions to the heaviest tails there are, of tabled quantiles.
+TABLED = np.linspace(1e-6, 0.5, 128)
+# Levels so far out that a table would be too coarse.
+LEAST_TABLED = 1e-9
 
 
 def average(by_component: Array, share: Array | None) -> Array:
@@ -118,7 +122,8 @@ class QuantileSearch:
         standard = standard_quantiles(mixture.dof, level)
         own, margin = mixture.location + mixture.scale * standard, mixture.scale * (0.01 * np.abs(standard) + 1e-6)
         self._low, self._high = (own - margin).min(axis=0), (own + margin).max(axis=0)
-        self._at = np.clip(self._guess(own, standard), self._low, self._high)
+        guess, middle = self._guess(own, standard), 0.5 * (self._low + self._high)
+        self._at = np.clip(np.where(np.isfinite(guess), guess, middle), self._low, self._high)
         self._last = self._high - self._low
 
     def _guess(self, own: Array, standard: Array) -> Array:
@@ -134,7 +139,8 @@ class QuantileSearch:
         power = self._average(density * self._mixture.scale * np.abs(standard)) / self._tail
         distance = np.maximum(side * (own - mean), SMALL_STEP * self._mixture.scale)
         longest = distance.max(axis=0)
-        return mean + side * longest * self._average((distance / longest) ** power) ** (1.0 / power)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return mean + side * longest * self._average((distance / longest) ** power) ** (1.0 / power)
 
     def _average(self, by_component: Array) -> Array:
         return average(by_component, self._mixture.share)
@@ -183,10 +189,13 @@ class QuantileSearch:
 
 
 def standard_quantiles(dof: Array, level: float) -> Array:
-    """Quantiles of Student-t's of location 0 and scale 1, to three digits: from a table of some, which are costly."""
+    """Quantiles of Student-t's of location 0 and scale 1, to a hundredth of themselves, from a table of a few.
+
+    The table does not depend on the rows, and so neither does a row's quantile on others that are predicted with it.
+    """
     if level == 0.5:
         return np.zeros_like(dof)
-    inverse = 1.0 / dof
-    known = np.linspace(inverse.min(), inverse.max(), 64)
-    logs = np.log(np.abs(stdtrit(1.0 / known, level)))
-    return np.sign(level - 0.5) * np.exp(np.interp(inverse, known, logs))
+    if min(level, 1.0 - level) < LEAST_TABLED:
+        return stdtrit(dof, level)
+    logs = np.log(np.abs(stdtrit(1.0 / TABLED, level)))
+    return np.sign(level - 0.5) * np.exp(np.interp(1.0 / dof, TABLED, logs))
