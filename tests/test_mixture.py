@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import stdtr
 from scipy.stats import kstest, t
 
@@ -52,6 +53,18 @@ def test_density_and_cdf_against_scipy(mixed, rng):
         share, parts = components(mixed, row)
         assert np.exp(density[row]) == pytest.approx(sum(share * [part.pdf(y[row]) for part in parts]))
         assert cumulative[row] == pytest.approx(sum(share * [part.cdf(y[row]) for part in parts]))
+
+
+def test_moments_above_the_mean_against_integrals(mixed):
+    mean, excess, upper = mixed.mean(), mixed.mean_excess(), mixed.upper_variance()
+    for row in range(7):
+        share, parts = components(mixed, row)
+        assert excess[row] == pytest.approx(share @ [upper_moment(part, mean[row], 1) for part in parts], rel=1e-5)
+        assert upper[row] == pytest.approx(share @ [upper_moment(part, mean[row], 2) for part in parts], rel=1e-5)
+
+
+def upper_moment(part, mean, power):
+    return quad(lambda y: (y - mean) ** power * part.pdf(y), mean, np.inf)[0]
 
 
 def test_density_far_out_is_finite(mixed):

@@ -63,6 +63,24 @@ class StudentMixture:
         within = self.scale**2 * self.dof / (self.dof - 2.0)
         return self._average(within + (self.location - self.mean()) ** 2)
 
+    def mean_excess(self) -> Array:
+        """E max(Y - m, 0) about the mean m, which is E max(m - Y, 0) as well, shape (n,)."""
+        apart = self.location - self.mean()
+        z = -apart / self.scale
+        density = np.exp(self._log_peaks() - (0.5 * self.dof + 0.5) * np.log1p(z * z / self.dof))
+        own = self.scale**2 * density * (self.dof + z * z) / (self.dof - 1.0)
+        return self._average(own + apart * stdtr(self.dof, -z))
+
+    def upper_variance(self) -> Array:
+        """Part of the variance that comes from above the mean m, E max(Y - m, 0)^2, shape (n,)."""
+        apart, dof = self.location - self.mean(), self.dof
+        z = -apart / self.scale
+        above = stdtr(dof, -z)
+        density = np.exp(self._log_peaks() - (0.5 * dof + 0.5) * np.log1p(z * z / dof))
+        first = self.scale * density * (dof + z * z) / (dof - 1.0)
+        second = dof * ((dof - 1.0) / (dof - 2.0) * stdtr(dof - 2.0, -z * np.sqrt((dof - 2.0) / dof)) - above)
+        return self._average(self.scale**2 * second + 2.0 * self.scale * apart * first + apart**2 * above)
+
     def log_density(self, y: Array) -> Array:
         """Log density at y (n,), shape (n,)."""
         z = (y - self.location) / self.scale

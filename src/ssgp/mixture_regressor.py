@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp.calibration import Calibration
+from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.forest import Forest
 from ssgp.mixture import StudentMixture
-from ssgp.mixture_predictions import MixturePredictions
 from ssgp.parameters import Parameters
 from ssgp.posterior import AffinePosterior
 from ssgp.progress import CallbackSupportMixin
@@ -27,7 +27,7 @@ Array = NDArray[np.floating]
 PREDICT_ROWS = 1 << 17
 
 
-class MixtureRegressor(SaveMixin, CallbackSupportMixin, MixturePredictions, RegressorMixin, BaseEstimator):
+class MixtureRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """A fitted regressor with a forest.
 
     The attributes are those that `ssgp.forest_fitting.ForestFitting.attributes` gives.
@@ -75,7 +75,7 @@ class MixtureRegressor(SaveMixin, CallbackSupportMixin, MixturePredictions, Regr
             out[part] = self._forest.calibration.noise_variance(known)
         return out * self._units.y_scale**2
 
-    def _mixtures(self, X: ArrayLike) -> Iterator[tuple[StudentMixture, slice]]:
+    def _distributions(self, X: ArrayLike) -> Iterator[tuple[StudentMixture, slice]]:
         check_is_fitted(self, "_forest")
         X = check_inputs(self, X)
         for start in range(0, len(X), PREDICT_ROWS):

@@ -10,11 +10,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ssgp.calibration import MOST_DOF
+from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.estimator import BlockRegressor
 from ssgp.gaussian_regressor import GaussianRegressor
 from ssgp.mixture import StudentMixture
-from ssgp.mixture_predictions import MixturePredictions
-from ssgp.recalibration import Recalibration, fit_recalibration
+from ssgp.mixture_regressor import MixtureRegressor
+from ssgp.recalibration import Recalibration, StretchedMixture, fit_recalibration
 from ssgp.saving import SaveMixin
 from ssgp.validation import check_target
 
@@ -22,19 +23,20 @@ __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "reca
 
 Array = NDArray[np.floating]
 
-# Three numbers are learned: fewer rows say too little of them, and more rows hardly more.
-LEAST_ROWS, MOST_ROWS = 20, 20_000
+# Four numbers are learned: fewer rows say too little of them, and more rows hardly more.
+LEAST_ROWS, MOST_ROWS = 20, 10_000
 PREDICT_ROWS = 1 << 17
 
 
-class RecalibratedRegressor(SaveMixin, MixturePredictions, RegressorMixin, BaseEstimator):
+class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """A fitted regressor whose predictive distributions are corrected on rows held out.
 
-    Every distribution is moved by one number, stretched about its mean by a second, and given heavier tails by a third:
-    those three that make the held-out rows most probable. Normal predictions become Student-t's, and mixtures of
-    Student-t's stay such mixtures: quantiles do not cross, densities integrate to one, and the mean is the regressor's
-    plus the shift. Corrected are a bias, intervals that are too narrow or too wide as a whole, and tails that are too
-    light. Not corrected is what differs by inputs, and skewness.
+    Every distribution is moved by one number, stretched below its mean by a second and above it by a third, and given
+    heavier tails by a fourth. The first is the mean error of the held-out rows (weighted by the inverse of their
+    deviations), and the others make these rows most probable. Quantiles do not cross, densities integrate to one (with
+    a step near the mean where the two factors differ), and the mean is the regressor's plus the shift. Corrected are a
+    bias, intervals that are too narrow or too wide as a whole or on one side, and tails that are too light. Not
+    corrected is what differs by inputs.
 
     Parameters
     ----------
@@ -44,10 +46,10 @@ class RecalibratedRegressor(SaveMixin, MixturePredictions, RegressorMixin, BaseE
     Attributes
     ----------
     recalibration_ : Recalibration
-        The three numbers: `shift` in the target's units, the factor `scale`, and the degrees of freedom `dof`
-        (10,000 where tails are left as they are).
+        The four numbers: `shift` in the target's units, the factors `below` and `above`, and the degrees of freedom
+        `dof` (10,000 where tails are left as they are).
     n_recalibration_rows_ : int
-        Rows they were learned from, at most 20,000 drawn at random.
+        Rows they were learned from, at most 10,000 drawn at random.
     n_features_in_, feature_names_in_
         Those of the regressor.
 
@@ -65,7 +67,7 @@ class RecalibratedRegressor(SaveMixin, MixturePredictions, RegressorMixin, BaseE
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
-        "regressor": [MixturePredictions, GaussianRegressor, BlockRegressor]
+        "regressor": [MixtureRegressor, GaussianRegressor, BlockRegressor]
     }
 
     recalibration_: Recalibration
@@ -90,7 +92,7 @@ class RecalibratedRegressor(SaveMixin, MixturePredictions, RegressorMixin, BaseE
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the three numbers; the regressor is not fitted again.
+        """Learn the four numbers; the regressor is not fitted again.
 
         Parameters
         ----------
@@ -120,15 +122,15 @@ class RecalibratedRegressor(SaveMixin, MixturePredictions, RegressorMixin, BaseE
         check_is_fitted(self)
         return self.regressor.predict(X) + self.recalibration_.shift
 
-    def _mixtures(self, X: ArrayLike) -> Iterator[tuple[StudentMixture, slice]]:
+    def _distributions(self, X: ArrayLike) -> Iterator[tuple[StretchedMixture, slice]]:
         check_is_fitted(self)
         for mixture, part in self._uncorrected(X):
             yield self.recalibration_(mixture), part
 
     def _uncorrected(self, X: ArrayLike) -> Iterator[tuple[StudentMixture, slice]]:
         """What the regressor says; a normal distribution is a mixture of one Student-t."""
-        if isinstance(self.regressor, MixturePredictions):
-            yield from self.regressor._mixtures(X)
+        if isinstance(self.regressor, MixtureRegressor):
+            yield from self.regressor._distributions(X)
             return
         mean, deviation = self.regressor.predict(X, return_std=True)
         for start in range(0, len(mean), PREDICT_ROWS):

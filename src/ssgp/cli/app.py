@@ -219,8 +219,8 @@ def evaluate(
     """Judge a model by a table.
 
     Errors, densities, and how often intervals cover the target, beside a baseline of one mean and deviation. With
-    --calibrate the model is also saved with its predictive distributions moved, stretched and given the tails that
-    make these rows most probable.
+    --calibrate the model is also saved with predictive distributions that are moved and stretched by what these rows
+    tell.
     """
     from ssgp.cli.evaluate_command import EvaluateOptions, evaluate_command
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from ssgp.cli.errors import CommandError
 from ssgp.close_names import hint
 from ssgp.column_encodings import Dropped
-from ssgp.mixture_predictions import MixturePredictions
+from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.recalibrated import RecalibratedRegressor
 from ssgp.saved_models import load, read_summary
 from ssgp.table_encoder import TableEncoder
@@ -62,9 +62,9 @@ class Predictor:
         return [column.name for column in self.encoder.columns_ if not isinstance(column, Dropped)]
 
     @property
-    def is_mixture(self) -> bool:
-        """Whether predictions are mixtures, not normal."""
-        return isinstance(self.regressor, MixturePredictions)
+    def is_normal(self) -> bool:
+        """Whether predictions are normal, and nothing more."""
+        return not isinstance(self.regressor, DistributionRegressor)
 
     def typed(self, source: TableSource, target: str | None = None) -> TableSource:
         """A table to predict, whose text is read as it was in fit; text that is no input or target stays as it is."""
@@ -81,7 +81,7 @@ class Predictor:
 
     def quantiles(self, X: Any, levels: list[float]) -> Array:  # noqa: ANN401
         """Quantiles of an observation, shape (n, k)."""
-        if self.is_mixture:
+        if not self.is_normal:
             return self.regressor.predict_quantiles(X, levels)
         mean, std = self.regressor.predict(X, return_std=True)
         return mean[:, None] + std[:, None] * ndtri(levels)

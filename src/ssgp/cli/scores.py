@@ -45,7 +45,7 @@ class Judged:
 def judge(predictor: Predictor, X: Any, y: Array) -> Judged:  # noqa: ANN401  what regressors take
     """Predict rows and look at what came true."""
     model = predictor.regressor
-    if not predictor.is_mixture:
+    if predictor.is_normal:
         return judge_normal(y, *model.predict(X, return_std=True))
     low, high = np.split(model.predict_quantiles(X, TAILS), 2, axis=1)
     draws = model.sample_y(X, CRPS_DRAWS)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from ssgp.mixture_predictions import MixturePredictions
+from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.noise import LOG_TWO_PI
 from ssgp.plot.inputs import InputTable, steps_of
 from ssgp.validation import check_count, check_target
@@ -80,13 +80,13 @@ class MixturePredictive:
 
     Attributes
     ----------
-    regressor : MixturePredictions
+    regressor : DistributionRegressor
         Fitted.
     X : array of shape (n, d)
         Rows as it takes them.
     """
 
-    regressor: MixturePredictions
+    regressor: DistributionRegressor
     X: Any
 
     def moments(self) -> tuple[Array, Array]:
@@ -110,7 +110,7 @@ class MixturePredictive:
 def predictive_of(model: Any, inputs: InputTable) -> Predictive:  # noqa: ANN401
     """What a fitted regressor, or a pipeline that ends with one, says of rows."""
     X, regressor = encoded(model, inputs), steps_of(model)[-1]
-    if isinstance(regressor, MixturePredictions):
+    if isinstance(regressor, DistributionRegressor):
         return MixturePredictive(regressor, X)
     return NormalPredictive(*regressor.predict(X, return_std=True))
 
