@@ -14,6 +14,7 @@ from sklearn.metrics import mean_absolute_error, r2_score
 from sklearn.pipeline import Pipeline
 
 import ssgp
+from helpers import Page
 from ssgp import metrics, table_files
 from ssgp.report import write_report
 from ssgp.saved_models import read_summary
@@ -39,6 +40,15 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(folder) -> Pipeline:
     return ssgp.load(folder / "m")
+
+
+@pytest.fixture(scope="module")
+def calibrated(folder):
+    """What `ssgp evaluate --calibrate` said, and the file it wrote."""
+    path = folder / "calibrated"
+    code, out, err = run("evaluate", folder / "m", folder / "new.csv", "--calibrate", "--out", path, "--jobs", "1")
+    assert code == 0, err
+    return out, path
 
 
 def predicted(path):
@@ -125,6 +135,14 @@ class TestFit:
         assert "weight" not in summary["feature_names_in"]
         heights = table["height"].to_numpy()
         assert summary["notes"]["target_mean"] == pytest.approx(np.average(heights, weights=twice["weight"].to_numpy()))
+
+    def test_the_search_for_a_start_keeps_the_time_limit(self, folder):
+        settings = ("--model", "ssgp", "--set", "n_restarts=1000000", "--max-time", "0.5")
+        began = time.monotonic()
+        code, out, _ = run("fit", folder / "train.csv", "--target", "height", *settings, "--out", folder / "x")
+        assert code == 0
+        assert time.monotonic() - began < 10
+        assert "0 steps" in out
 
     def test_a_time_limit_ends_learning(self, folder):
         settings = ("--model", "svbssgp", "--set", "max_iter=1000000", "--set", "tol=none", "--max-time", "0.5")
@@ -262,6 +280,17 @@ class TestReport:
         )
         assert (folder / "page.html").read_text() == (folder / "other.html").read_text()
 
+    def test_large_tables_are_sampled_as_they_are_read(self, folder, monkeypatch):
+        monkeypatch.setattr("ssgp.cli.report_command.MOST_ROWS", 100)
+        monkeypatch.setattr("ssgp.table_files.TableSource.batches.__defaults__", (None, 64))
+        monkeypatch.delattr("ssgp.table_files.TableSource.read")
+        path = folder / "sampled.html"
+        code, out, err = run("report", folder / "m", folder / "new.csv", "--out", path)
+        assert code == 0, err
+        assert "100 of 297 rows, target height" in out
+        assert "3 rows left out, where the target 'height' is missing" in err
+        assert "100 of 297 rows, drawn at random" in Page(path.read_text()).text()
+
     def test_a_place_that_cannot_be_written_to_is_refused_first(self, folder):
         code, _, err = run("report", folder / "m", folder / "new.parquet", "--out", folder / "nowhere" / "page.html")
         assert code == 1
@@ -329,6 +358,93 @@ class TestEvaluate:
         assert "3 rows left out" in err
         for name in ("RMSE", "MAE", "R2", "MNLP", "CRPS", "50% intervals cover", "PIT from uniform"):
             assert name in out
+
+
+class TestCalibrate:
+    def test_the_model_is_the_one_that_python_recalibrates(self, folder, model, calibrated):
+        new = csv.read_csv(folder / "new.csv").slice(3)
+        own = ssgp.recalibrate(model, new, new["height"].to_numpy())
+        loaded = ssgp.load(calibrated[1])
+        assert loaded["regressor"].recalibration_ == own["regressor"].recalibration_
+        np.testing.assert_array_equal(loaded.predict(new, return_std=True), own.predict(new, return_std=True))
+
+    def test_what_is_told(self, calibrated):
+        out, path = calibrated
+        header = next(line.split() for line in out.splitlines() if "baseline" in line)
+        assert header == ["model", "recalibrated", "baseline"]
+        assert "Recalibrated on 297 rows: moved by " in out
+        assert "Its scores are of rows that it has seen" in out
+        assert f"Saved to {path}" in out
+
+    def test_scores_before_and_after_are_those_of_the_two_models(self, folder, calibrated):
+        before = json.loads(run("evaluate", folder / "m", folder / "new.csv", "--json")[1])["model"]
+        after = json.loads(run("evaluate", calibrated[1], folder / "new.csv", "--json")[1])["model"]
+        path = folder / "again"
+        found = json.loads(run("evaluate", folder / "m", folder / "new.csv", "--calibrate", "--out", path, "--json")[1])
+        assert (found["model"], found["recalibrated"]) == (before, after)
+        assert found["recalibration"]["n_rows"] == 297
+        assert after["mnlp"] < before["mnlp"]
+        assert path.read_bytes() == calibrated[1].read_bytes()
+
+    def test_other_commands_use_it(self, folder, calibrated):
+        new, path = pq.read_table(folder / "new.parquet"), folder / "calibrated.parquet"
+        assert run("predict", calibrated[1], folder / "new.parquet", "--interval", "0.9", "--out", path)[0] == 0
+        loaded, found = ssgp.load(calibrated[1]), predicted(path)
+        interval = loaded["regressor"].predict_interval(loaded["encoder"].transform(new), 0.9)
+        np.testing.assert_allclose(found["mean"], loaded.predict(new), rtol=1e-12)
+        np.testing.assert_allclose(np.column_stack([found["lower_0.9"], found["upper_0.9"]]), interval, rtol=1e-9)
+        out = run("inspect", calibrated[1])[1]
+        assert "TableEncoder and SpectralForestRegressor" in out
+        assert "Recalibrated on 297 rows: moved by " in out
+        page = folder / "calibrated.html"
+        assert run("report", calibrated[1], folder / "new.parquet", "--out", page)[0] == 0
+        assert "fitted to 297 rows, recalibrated on 297 others" in page.read_text()
+
+    def test_recalibrating_again_starts_from_the_model(self, folder, calibrated):
+        path = folder / "twice"
+        assert run("evaluate", calibrated[1], folder / "new.csv", "--calibrate", "--out", path)[0] == 0
+        assert path.read_bytes() == calibrated[1].read_bytes()
+
+    @pytest.mark.parametrize("name", ["ssgp", "svbssgp"])
+    def test_normal_predictions_get_tails(self, name, folder):
+        path, out = folder / f"{name}_plain", folder / f"{name}_calibrated"
+        fitted = ("--target", "height", "--key", "id", "--model", name, *MODELS[name], "--out", path)
+        assert run("fit", folder / "train.csv", *fitted)[0] == 0
+        assert run("evaluate", path, folder / "new.csv", "--calibrate", "--out", out)[0] == 0
+        new = pq.read_table(folder / "new.parquet").slice(3)
+        loaded = ssgp.load(out)
+        X, y = loaded["encoder"].transform(new), new["height"].to_numpy()
+        low, high = loaded["regressor"].predict_interval(X, 0.9).T
+        assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.05)
+
+    def test_large_tables_are_sampled_as_they_are_read(self, folder, monkeypatch):
+        sizes = []
+        encode = ssgp.TableEncoder.transform
+        monkeypatch.setattr("ssgp.cli.evaluate_command.MOST_ROWS", 100)
+        monkeypatch.setattr("ssgp.table_files.TableSource.batches.__defaults__", (None, 64))
+        monkeypatch.setattr("ssgp.TableEncoder.transform", lambda own, X: (sizes.append(X.num_rows), encode(own, X))[1])
+        path = folder / "sampled"
+        code, out, _ = run("evaluate", folder / "m", folder / "new.csv", "--calibrate", "--out", path)
+        assert (code, max(sizes)) == (0, 100)
+        assert "Recalibrated on 100 rows of 297, drawn at random" in out
+
+    def test_rows_of_the_fit_are_warned_of(self, folder):
+        arguments = (folder / "m", folder / "train.csv", "--calibrate", "--out", folder / "seen")
+        assert "these look like the rows that the model was fitted to" in run("evaluate", *arguments)[2]
+
+    def test_wrong_usage(self, folder):
+        arguments = (folder / "m", folder / "new.csv")
+        assert "--calibrate: give --out" in fails("evaluate", *arguments, "--calibrate", code=2)
+        path = folder / "never"
+        assert "with --calibrate only" in fails("evaluate", *arguments, "--out", path, code=2)
+        nowhere = folder / "nowhere" / "model"
+        assert "there is no such folder" in fails("evaluate", *arguments, "--calibrate", "--out", nowhere)
+        few = folder / "few.csv"
+        few.write_text("\n".join((folder / "new.csv").read_text().splitlines()[:20]))
+        told = fails("evaluate", folder / "m", few, "--calibrate", "--out", path)
+        assert "--calibrate" in told
+        assert "has 16 rows in which the target 'height' is known; at least 20 are needed" in told
+        assert not path.exists()
 
 
 class TestInspect:

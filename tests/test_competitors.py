@@ -330,6 +330,22 @@ def test_an_interrupt_while_starts_compete_leaves_the_best_so_far(n_evaluations,
     assert model.score(X, y) > (0.9 if n_evaluations == 40 else 0.0)
 
 
+@pytest.mark.parametrize("n_looks", [1, 20])
+def test_a_monitor_ends_the_competition_of_starts(n_looks):
+    X, y, _ = wavy(150)
+    errors = []
+
+    def monitor(n_iter, snapshot):
+        assert n_iter == 0
+        errors.append(snapshot().score(X, y))
+        return len(errors) == n_looks
+
+    model = SSGPRegressor(10, n_restarts=4, random_state=0).fit(X, y, monitor=monitor)
+    assert len(errors) == n_looks
+    assert model.n_iter_ == 0
+    assert model.score(X, y) == pytest.approx(max(errors), abs=0.02)
+
+
 def test_a_start_that_is_the_best_there_is_counts():
     X = np.linspace(0, 6, 200)[:, None]
     for seed in range(3):

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import stdtr
 from scipy.stats import kstest, t
 
-from ssgp.mixture import StudentMixture, average
+from ssgp.mixture import StudentMixture, average, standard_quantiles
 
 LEVELS = [1e-4, 0.05, 0.5, 0.9, 1 - 1e-4]
 
@@ -53,6 +55,18 @@ def test_density_and_cdf_against_scipy(mixed, rng):
         assert cumulative[row] == pytest.approx(sum(share * [part.cdf(y[row]) for part in parts]))
 
 
+def test_moments_above_the_mean_against_integrals(mixed):
+    mean, excess, upper = mixed.mean(), mixed.mean_excess(), mixed.upper_variance()
+    for row in range(7):
+        share, parts = components(mixed, row)
+        assert excess[row] == pytest.approx(share @ [upper_moment(part, mean[row], 1) for part in parts], rel=1e-5)
+        assert upper[row] == pytest.approx(share @ [upper_moment(part, mean[row], 2) for part in parts], rel=1e-5)
+
+
+def upper_moment(part, mean, power):
+    return quad(lambda y: (y - mean) ** power * part.pdf(y), mean, np.inf)[0]
+
+
 def test_density_far_out_is_finite(mixed):
     density = mixed.log_density(np.full(7, 1e30))
     assert np.isfinite(density).all()
@@ -78,6 +92,61 @@ def test_quantiles_of_odd_mixtures_invert_the_cdf(level, apart, scales):
         gap = np.abs(np.spacing(found)) * 4 + 1e-8 * scale.min()
         assert odd.cdf(found - gap)[0] <= level + 1e-8
         assert odd.cdf(found + gap)[0] >= level - 1e-8
+
+
+def forest_like(rng, n):
+    """Eight components a row, whose scales differ by a factor of a hundred and more, in some rows in unequal shares."""
+    location = 3.0 * rng.normal(size=(8, n))
+    scale, dof = np.exp(1.2 * rng.normal(size=(8, n))), rng.uniform(2.4, 30.0, size=(8, n))
+    return StudentMixture(location, scale, dof, rng.dirichlet(np.full(8, 0.5), size=n).T)
+
+
+def bisected(mixture, level):
+    """Quantiles by nothing but halving, and scipy's Student-t."""
+    own = t(mixture.dof, mixture.location, mixture.scale).ppf(level)
+    low, high = own.min(axis=0), own.max(axis=0)
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        below = np.sum(mixture.share * t.cdf(middle, mixture.dof, mixture.location, mixture.scale), axis=0) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)
+
+
+@pytest.mark.parametrize("level", [*LEVELS, 0.025, 0.3, 0.45, 0.975])
+def test_quantiles_are_those_of_bisection(level, rng):
+    many = forest_like(rng, 1000)
+    error = np.abs(many.quantile(level) - bisected(many, level)) / many.scale.min(axis=0)
+    assert error.max() < 1e-7
+
+
+@pytest.mark.parametrize("level", [0.025, 0.5, 0.9])
+def test_quantiles_need_few_looks_at_the_cdf(level, rng, monkeypatch):
+    """It is the costly part; rows that are found are not looked at again."""
+    many, looked = forest_like(rng, 5000), []
+    monkeypatch.setattr("ssgp.mixture.stdtr", lambda dof, z: (looked.append(z.size), stdtr(dof, z))[1])
+    many.quantile(level)
+    assert sum(looked) < 6 * many.location.size
+
+
+@pytest.mark.parametrize("level", [1e-30, 1e-9, 1e-6])
+def test_quantiles_far_out_invert_the_cdf(level, mixed):
+    np.testing.assert_allclose(mixed.cdf(mixed.quantile(level)), level, rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", [1e-9, 1e-6, 0.001, 0.4, 0.7, 0.999])
+def test_tabled_quantiles_are_near_scipys(level):
+    dof = np.concatenate([np.linspace(2.01, 50, 1000), [1e3, 1e4, 1e6]])
+    np.testing.assert_allclose(standard_quantiles(dof, level), t.ppf(level, dof), rtol=0.005)
+
+
+def test_quantiles_of_a_row_do_not_depend_on_the_others(rng):
+    many = forest_like(rng, 5000)
+    np.testing.assert_array_equal(many.quantile(0.3)[4000:4010], many.rows(slice(4000, 4010)).quantile(0.3))
+
+
+def test_quantiles_of_no_rows():
+    nothing = np.empty((3, 0))
+    assert StudentMixture(nothing, nothing, nothing).quantile(0.5).shape == (0,)
 
 
 def test_quantiles_do_not_cross(mixed):

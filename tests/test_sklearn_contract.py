@@ -65,6 +65,7 @@ def test_exported_names():
         "DTCRegressor",
         "ExactGPRegressor",
         "PICRegressor",
+        "RecalibratedRegressor",
         "SSGPRegressor",
         "SVBSSGPRegressor",
         "SpectralForestRegressor",
@@ -73,6 +74,7 @@ def test_exported_names():
         "bases",
         "load",
         "metrics",
+        "recalibrate",
         "save",
     ]
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ssgp.dtc import DTCRegressor
     from ssgp.exact import ExactGPRegressor
     from ssgp.pic import PICRegressor
+    from ssgp.recalibrated import RecalibratedRegressor, recalibrate
     from ssgp.saved_models import load, save
     from ssgp.sparse_spectrum import SSGPRegressor
     from ssgp.spectral_forest import SpectralForestRegressor
@@ -19,6 +20,7 @@ __all__ = [
     "DTCRegressor",
     "ExactGPRegressor",
     "PICRegressor",
+    "RecalibratedRegressor",
     "SSGPRegressor",
     "SVBSSGPRegressor",
     "SpectralForestRegressor",
@@ -27,6 +29,7 @@ __all__ = [
     "bases",
     "load",
     "metrics",
+    "recalibrate",
     "save",
 ]
 __version__ = "0.1.0"
@@ -36,12 +39,14 @@ _MODULES = {
     "DTCRegressor": "dtc",
     "ExactGPRegressor": "exact",
     "PICRegressor": "pic",
+    "RecalibratedRegressor": "recalibrated",
     "SSGPRegressor": "sparse_spectrum",
     "SVBSSGPRegressor": "svbssgp",
     "SpectralForestRegressor": "spectral_forest",
     "TableEncoder": "table_encoder",
     "VSSGPRegressor": "vssgp",
     "load": "saved_models",
+    "recalibrate": "recalibrated",
     "save": "saved_models",
 }
 _SUBMODULES = {"bases", "metrics", "saved_models"}

@@ -88,8 +88,11 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
         """Where learning begins."""
 
-    def _look_around(self, rows: Rows, learned: Learned, rng: np.random.Generator) -> None:
-        """Move `learned` to a better start, where a search for one is worth its time."""
+    def _look_around(
+        self, rows: Rows, learned: Learned, rng: np.random.Generator, asked_to_stop: Callable[[], bool]
+    ) -> bool:
+        """Move `learned` to a better start, where a search for one is worth its time; whether learning is to stop."""
+        return False
 
     def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from all rows at once, or from batches of them."""
@@ -141,8 +144,9 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         monitor : callable, optional
-            ``monitor(n_iter, snapshot)`` is called after each step. ``snapshot()`` returns the
-            regressor as if learning had stopped there (one pass over the rows). Return True to stop.
+            ``monitor(n_iter, snapshot)`` is called after each step, and with ``n_iter=0`` while a start is searched
+            for. ``snapshot()`` returns the regressor as if learning had stopped there (one pass over the rows).
+            Return True to stop.
 
         Returns
         -------
@@ -166,8 +170,8 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
                 return hooks.after_step(len(learned.bounds), bound - np.log(units.y_scale))
 
             try:
-                self._look_around(rows, learned, steps)
-                self._ascend(rows, learned.model, steps, after_step)
+                if not self._look_around(rows, learned, steps, hooks.asked_to_stop):
+                    self._ascend(rows, learned.model, steps, after_step)
             except KeyboardInterrupt:
                 warnings.warn(
                     f"learning was interrupted after {len(learned.bounds)} of at most {self.max_iter} steps; "

@@ -90,6 +90,10 @@ class StepHooks:
             stop |= bool(self._monitor(n_iter, self._snapshot))
         return stop
 
+    def asked_to_stop(self) -> bool:
+        """Whether the monitor wants to stop before the first step."""
+        return self._monitor is not None and bool(self._monitor(0, self._snapshot))
+
     def after_tree(self, done: int, total: int) -> None:
         """A tree of a forest has been planted."""
         if self._print_trees:

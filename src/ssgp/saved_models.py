@@ -4,6 +4,7 @@ import json
 import math
 import os
 import zlib
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp import __version__
 from ssgp.flattening import Flat, NotStorableError, flatten, rebuild
+from ssgp.recalibrated import RecalibratedRegressor, original
 from ssgp.storable import ESTIMATORS, KINDS
 from ssgp.whole_file import FilePath, check_place, whole_file
 
@@ -134,6 +136,7 @@ def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
 def summarize(model: Any) -> dict[str, Any]:  # noqa: ANN401
     """What a reader wants to know of a fitted model before using it: plain values that JSON can hold."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    recalibrated, steps = steps[-1], [*steps[:-1], original(steps[-1])]
     first, last = steps[0], steps[-1]
     names, trace = getattr(first, "feature_names_in_", None), getattr(last, "bound_trace_", None)
     training = {name: getattr(last, name) for name in TRAINING if hasattr(last, name)}
@@ -142,6 +145,7 @@ def summarize(model: Any) -> dict[str, Any]:  # noqa: ANN401
     described = {"columns": first.describe().splitlines()} if hasattr(first, "describe") else {}
     return {
         "classes": [type(step).__name__ for step in steps],
+        **_recalibration(recalibrated),
         "settings": {name: _plain(value) for name, value in last.get_params(deep=False).items()},
         "n_features_in": first.n_features_in_,
         "feature_names_in": None if names is None else [str(name) for name in names],
@@ -151,6 +155,13 @@ def summarize(model: Any) -> dict[str, Any]:  # noqa: ANN401
         "sklearn_version": sklearn.__version__,
         "numpy_version": np.__version__,
     }
+
+
+def _recalibration(regressor: Any) -> dict[str, dict[str, float]]:  # noqa: ANN401
+    """What corrects the predictive distributions, and how many rows it was learned from."""
+    if not isinstance(regressor, RecalibratedRegressor):
+        return {}
+    return {"recalibration": {"n_rows": regressor.n_recalibration_rows_, **asdict(regressor.recalibration_)}}
 
 
 def _importances(steps: list[Any]) -> dict[str, dict[str, float]]:

@@ -1,5 +1,6 @@
 """SSGP: sparse spectrum regression with a point estimate of its frequencies (Lazaro-Gredilla et al. 2010)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import ClassVar, Literal, cast
@@ -137,15 +138,19 @@ class SSGPRegressor(FeatureRegressor):
         features = SpectralMap(drawn, log_length, log_signal, self.learn_frequencies)
         return Model(features, float(np.log(start.noise_variance)))
 
-    def _look_around(self, rows: Rows, learned: Learned, rng: np.random.Generator) -> None:
+    def _look_around(
+        self, rows: Rows, learned: Learned, rng: np.random.Generator, asked_to_stop: Callable[[], bool]
+    ) -> bool:
         """Move to the most promising of some draws of the frequencies, after a few steps each on some rows."""
-        model, trials = learned.model, list[_Trial]()
+        model, trials, stopped = learned.model, list[_Trial](), False
         try:
-            while len(trials) < self.n_restarts > 1:
-                trials.append(_Trial(_with_frequencies(model, rng) if trials else model))
+            while len(trials) < self.n_restarts > 1 and not stopped:
+                trials.append(_Trial(_with_frequencies(model, rng) if trials else model, learned, asked_to_stop))
                 climb(_some(rows), trials[-1].model, RowLikelihood, TRIAL_STEPS, 0.0, self.n_jobs, trials[-1])
+                stopped = trials[-1].stopped
         finally:
             learned.model = max(trials, key=lambda trial: trial.bound).model if trials else model
+        return stopped
 
 
 def _some(rows: Rows) -> Rows:
@@ -161,11 +166,13 @@ def _with_frequencies(model: Model, rng: np.random.Generator) -> Model:
 
 
 class _Trial:
-    """The model and bound of a short run."""
+    """The model and bound of a short run, which ends early when learning is to stop."""
 
-    def __init__(self, model: Model) -> None:
-        self.model, self.bound = model, -np.inf
+    def __init__(self, model: Model, learned: Learned, asked_to_stop: Callable[[], bool]) -> None:
+        self.model, self.bound, self.stopped = model, -np.inf, False
+        self._learned, self._asked_to_stop = learned, asked_to_stop
 
     def __call__(self, model: Model, bound: float) -> bool:
-        self.model, self.bound = model, bound
-        return False
+        self.model = self._learned.model = model
+        self.bound, self.stopped = bound, self._asked_to_stop()
+        return self.stopped

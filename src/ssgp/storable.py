@@ -32,6 +32,8 @@ from ssgp.parameters import Layout, Parameters
 from ssgp.partition import BisectingTree, NearestCentre, NearestRow
 from ssgp.pic import PICRegressor
 from ssgp.posterior import AffinePosterior
+from ssgp.recalibrated import RecalibratedRegressor
+from ssgp.recalibration import Recalibration
 from ssgp.rows import Rows, Standardizer
 from ssgp.sparse_spectrum import SSGPRegressor
 from ssgp.spectral_forest import SpectralForestRegressor
@@ -48,6 +50,7 @@ ESTIMATORS = (
     DTCRegressor,
     ExactGPRegressor,
     PICRegressor,
+    RecalibratedRegressor,
     SSGPRegressor,
     SVBSSGPRegressor,
     SpectralForestRegressor,
@@ -78,6 +81,7 @@ RECORDS = (
     Number,
     OneHot,
     Packed,
+    Recalibration,
     Rows,
     Seedling,
     SpectralMap,

@@ -219,17 +219,30 @@ def evaluate(
     target: Annotated[
         str | None, typer.Option(metavar="COL", help="Column that is predicted, if the model does not say.")
     ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Recalibrate the model by these rows, which it must not have been fitted to; needs --out.",
+        ),
+    ] = False,
+    out: Annotated[
+        str | None, typer.Option(metavar="CALIBRATED", help="Where the recalibrated model goes; a file is replaced.")
+    ] = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
     """Judge a model by a table.
 
-    Errors, densities, and how often intervals cover the target, beside a baseline of one mean and deviation.
+    Errors, densities, and how often intervals cover the target, beside a baseline of one mean and deviation. With
+    --calibrate the model is also saved with predictive distributions that are moved and stretched by what these rows
+    tell.
     """
-    from ssgp.cli.evaluate_command import evaluate_command
+    from ssgp.cli.evaluate_command import EvaluateOptions, evaluate_command
 
-    return evaluate_command(model, data, target, jobs, Output(as_json=as_json))
+    options = EvaluateOptions(model, data, target, calibrate, out, jobs)
+    return evaluate_command(options, Output(as_json=as_json))
 
 
 @app.command("report")

@@ -6,6 +6,7 @@ from typing import Any
 import ssgp
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import check_model_file
+from ssgp.recalibration import Recalibration
 from ssgp.saved_models import read_summary
 
 __all__ = ["inspect_command"]
@@ -18,8 +19,8 @@ def inspect_command(model: str, output: Output) -> int:
     """Tell what is in a file, without loading the model; return the exit code."""
     check_model_file(model)
     found = {"path": model, "bytes": os.path.getsize(model), **read_summary(model)}
-    parts = (_head(found), _notes(found), _settings(found), _columns(found), _training(found), _importances(found))
-    output.result(found, "\n".join(part for part in parts if part))
+    parts = (_head, _notes, _recalibration, _settings, _columns, _training, _importances)
+    output.result(found, "\n".join(text for text in (part(found) for part in parts) if text))
     return 0
 
 
@@ -35,6 +36,13 @@ def _notes(found: dict[str, Any]) -> str:
     key = f", rows named by {', '.join(notes['key'])}" if notes.get("key") else ""
     mean, deviation = notes["target_mean"], notes["target_deviation"]
     return f"Predicts {notes['target']} (mean {mean:.4g}, deviation {deviation:.4g} in training){key}"
+
+
+def _recalibration(found: dict[str, Any]) -> str:
+    if "recalibration" not in found:
+        return ""
+    own = dict(found["recalibration"])
+    return f"Recalibrated on {amount(own.pop('n_rows'), 'row')}: {Recalibration(**own).describe()}"
 
 
 def _settings(found: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """A saved model as commands use it: from a table to predictions."""
 
+import copy
 import os
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,8 @@ from sklearn.pipeline import Pipeline
 from ssgp.cli.errors import CommandError
 from ssgp.close_names import hint
 from ssgp.column_encodings import Dropped
-from ssgp.mixture_regressor import MixtureRegressor
+from ssgp.distribution_regressor import DistributionRegressor
+from ssgp.recalibrated import RecalibratedRegressor
 from ssgp.saved_models import load, read_summary
 from ssgp.table_encoder import TableEncoder
 from ssgp.table_files import TableSource
@@ -60,9 +62,9 @@ class Predictor:
         return [column.name for column in self.encoder.columns_ if not isinstance(column, Dropped)]
 
     @property
-    def is_mixture(self) -> bool:
-        """Whether predictions are mixtures, not normal."""
-        return isinstance(self.regressor, MixtureRegressor)
+    def is_normal(self) -> bool:
+        """Whether predictions are normal, and nothing more."""
+        return not isinstance(self.regressor, DistributionRegressor)
 
     def typed(self, source: TableSource, target: str | None = None) -> TableSource:
         """A table to predict, whose text is read as it was in fit; text that is no input or target stays as it is."""
@@ -79,16 +81,31 @@ class Predictor:
 
     def quantiles(self, X: Any, levels: list[float]) -> Array:  # noqa: ANN401
         """Quantiles of an observation, shape (n, k)."""
-        if self.is_mixture:
+        if not self.is_normal:
             return self.regressor.predict_quantiles(X, levels)
         mean, std = self.regressor.predict(X, return_std=True)
         return mean[:, None] + std[:, None] * ndtri(levels)
 
+    @property
+    def whole(self) -> Any:  # noqa: ANN401  a regressor or a Pipeline
+        """The model as Python has it."""
+        if self.encoder is None:
+            return self.regressor
+        return Pipeline([("encoder", self.encoder), ("regressor", self.regressor)])
+
     def with_jobs(self, jobs: int | None) -> "Predictor":
         """The same, on so many threads."""
-        if jobs is None or "n_jobs" not in self.regressor.get_params():
-            return self
-        return replace(self, regressor=self.regressor.set_params(n_jobs=jobs))
+        return self if jobs is None else replace(self, regressor=_on_threads(self.regressor, jobs))
+
+
+def _on_threads(regressor: Any, jobs: int) -> Any:  # noqa: ANN401
+    """A copy that uses so many threads: the model itself may be saved again, as it was."""
+    own = copy.copy(regressor)
+    if isinstance(own, RecalibratedRegressor):
+        own.regressor = _on_threads(own.regressor, jobs)
+    elif "n_jobs" in own.get_params():
+        own.set_params(n_jobs=jobs)
+    return own
 
 
 def check_model_file(path: str) -> None:

@@ -1,19 +1,16 @@
 """``ssgp report``: a page that shows what a model learned and how far it can be believed."""
 
-import numpy as np
-import pyarrow as pa
-from sklearn.pipeline import Pipeline
-
-from ssgp.cli.errors import CommandError
 from ssgp.cli.judged import open_judged
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import Predictor, load_predictor
-from ssgp.cli.targets import target_of
 from ssgp.report import write_report
 from ssgp.table_files import TableSource
 from ssgp.whole_file import check_place
 
 __all__ = ["report_command"]
+
+# Rows that the page is made from; of more, so many are drawn at random while the table is read.
+MOST_ROWS = 20_000
 
 
 def report_command(
@@ -22,22 +19,17 @@ def report_command(
     """Write the page; return the exit code."""
     check_place(out, "the report")
     predictor = load_predictor(model).with_jobs(jobs)
-    source, name = open_judged(predictor, model, data, target)
-    columns = _shown(predictor, source)
-    table = source.read(list(dict.fromkeys([*columns, name])))
-    y = target_of(table[name], name)
-    known = np.isfinite(y)
-    if not known.any():
-        raise CommandError(f"{data!r} has no row in which the target {name!r} is known")
-    if not known.all():
-        output.warn(f"{amount(int((~known).sum()), 'row')} left out, where the target {name!r} is missing")
-    steps = [("encoder", predictor.encoder), ("regressor", predictor.regressor)]
-    whole = predictor.regressor if predictor.encoder is None else Pipeline(steps)
-    rows = table.select(columns).filter(pa.array(known))
+    judged = open_judged(predictor, model, data, target)
+    name, columns = judged.target, _shown(predictor, judged.source)
+    rows, y, n_known, n_missing = judged.draw(columns, MOST_ROWS)
+    if n_missing:
+        output.warn(f"{amount(n_missing, 'row')} left out, where the target {name!r} is missing")
     with output.warnings_told():
-        write_report(whole, rows, y[known], out, target=name, seen_in_training=seen)
-    found = {"out": out, "rows": len(rows), "target": name}
-    output.result(found, f"{out}: {amount(len(rows), 'row')}, target {name}")
+        whole, shown = predictor.whole, rows.select(columns)
+        write_report(whole, shown, y, out, target=name, seen_in_training=seen, max_rows=MOST_ROWS, n_rows=n_known)
+    found = {"out": out, "rows": n_known, "rows_shown": len(y), "target": name}
+    drawn = f"{len(y):,} of " if len(y) < n_known else ""
+    output.result(found, f"{out}: {drawn}{amount(n_known, 'row')}, target {name}")
     return 0
 
 

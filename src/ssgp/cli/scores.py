@@ -45,7 +45,7 @@ class Judged:
 def judge(predictor: Predictor, X: Any, y: Array) -> Judged:  # noqa: ANN401  what regressors take
     """Predict rows and look at what came true."""
     model = predictor.regressor
-    if not predictor.is_mixture:
+    if predictor.is_normal:
         return judge_normal(y, *model.predict(X, return_std=True))
     low, high = np.split(model.predict_quantiles(X, TAILS), 2, axis=1)
     draws = model.sample_y(X, CRPS_DRAWS)
@@ -98,6 +98,11 @@ class Scores:
         self._inside += ((judged.low <= y[:, None]) & (y[:, None] <= judged.high)).sum(axis=0)
         self._width += (judged.high - judged.low).sum(axis=0)
         self._pit += np.histogram(judged.cdf, PIT_BINS, (0.0, 1.0))[0]
+
+    @property
+    def target_mean(self) -> float:
+        """Mean of the targets so far."""
+        return self._centre + self._sums["y"] / self.n_rows
 
     def summary(self) -> dict[str, Any]:
         """Means over the rows."""

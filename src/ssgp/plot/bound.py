@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import steps_of
 from ssgp.plot.style import ACCENT, MUTED
+from ssgp.recalibrated import original
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +39,7 @@ class BoundDisplay(Display):
     def from_estimator(cls, model: Any) -> Self:  # noqa: ANN401  any regressor of the library
         """Of a fitted regressor, or a pipeline that ends with one."""
         check_is_fitted(model)
-        regressor = steps_of(model)[-1]
+        regressor = original(steps_of(model)[-1])
         if len(getattr(regressor, "bound_trace_", ())) == 0:
             raise ValueError(f"{type(regressor).__name__} has no trace of a bound: it took no learning steps")
         return cls(regressor.bound_trace_ / regressor.n_rows_)

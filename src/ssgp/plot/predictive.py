@@ -1,7 +1,7 @@
 """What any regressor of the library says of rows: one face for mixtures and normal distributions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from ssgp.mixture_regressor import MixtureRegressor
+from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.noise import LOG_TWO_PI
 from ssgp.plot.inputs import InputTable, steps_of
-from ssgp.validation import check_target
+from ssgp.validation import check_count, check_target
 
 __all__ = ["Judged", "NormalPredictive", "Predictive", "central", "encoded", "predictive_of"]
 
@@ -80,13 +80,13 @@ class MixturePredictive:
 
     Attributes
     ----------
-    regressor : MixtureRegressor
+    regressor : DistributionRegressor
         Fitted.
     X : array of shape (n, d)
         Rows as it takes them.
     """
 
-    regressor: MixtureRegressor
+    regressor: DistributionRegressor
     X: Any
 
     def moments(self) -> tuple[Array, Array]:
@@ -110,7 +110,7 @@ class MixturePredictive:
 def predictive_of(model: Any, inputs: InputTable) -> Predictive:  # noqa: ANN401
     """What a fitted regressor, or a pipeline that ends with one, says of rows."""
     X, regressor = encoded(model, inputs), steps_of(model)[-1]
-    if isinstance(regressor, MixtureRegressor):
+    if isinstance(regressor, DistributionRegressor):
         return MixturePredictive(regressor, X)
     return NormalPredictive(*regressor.predict(X, return_std=True))
 
@@ -159,6 +159,10 @@ class Judged:
     def rows(self) -> str:
         """How many rows there are, in words."""
         return self.inputs.rows
+
+    def drawn_from(self, n_rows: int) -> "Judged":
+        """The same, as a sample of so many rows."""
+        return replace(self, inputs=replace(self.inputs, n_total=check_count(n_rows, "n_rows", self.inputs.n_total)))
 
     @cached_property
     def moments(self) -> tuple[Array, Array]:

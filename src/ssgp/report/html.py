@@ -19,6 +19,7 @@ from ssgp.plot.predictive import Judged
 from ssgp.plot.style import load_matplotlib, styled
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.wording import aligned, number, percent, unit_of
+from ssgp.recalibrated import original
 from ssgp.report.accuracy import Score
 from ssgp.report.columns import ColumnSummary
 from ssgp.web_page import BASE_STYLE, inline_svg
@@ -82,11 +83,13 @@ def heading(title: str) -> str:
 
 def lead(model: Any, rows: str, seen: bool | None) -> str:  # noqa: ANN401
     """What was judged on what, and what that means."""
-    regressor = steps_of(model)[-1]
+    last = steps_of(model)[-1]
+    regressor = original(last)
+    again = f", recalibrated on {last.n_recalibration_rows_:,} others" if last is not regressor else ""
     kind = "meaning" if seen is False else "meaning careful"
     return (
-        f'<p class="lead">{escape(type(regressor).__name__)}, fitted to {regressor.n_rows_:,} rows and judged here on '
-        f'{escape(rows)}.</p>\n<p class="{kind}">{MEANINGS[seen]}</p>'
+        f'<p class="lead">{escape(type(regressor).__name__)}, fitted to {regressor.n_rows_:,} rows{again} and judged '
+        f'here on {escape(rows)}.</p>\n<p class="{kind}">{MEANINGS[seen]}</p>'
     )
 
 
@@ -196,9 +199,10 @@ def column_table(columns: Sequence[ColumnSummary], n_columns: int) -> str:
 
 def learning_sentence(model: Any) -> str:  # noqa: ANN401
     """Where there is nothing to be seen, why."""
-    if len(getattr(steps_of(model)[-1], "bound_trace_", ())):
+    regressor = original(steps_of(model)[-1])
+    if len(getattr(regressor, "bound_trace_", ())):
         return ""
-    return f"<p>{type(steps_of(model)[-1]).__name__} keeps no trace of learning.</p>"
+    return f"<p>{type(regressor).__name__} keeps no trace of learning.</p>"
 
 
 def settings_table(summary: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from ssgp.plot.style import load_matplotlib
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.variation import variations
 from ssgp.plot.wording import unit_of
+from ssgp.recalibrated import original
 from ssgp.report import html
 from ssgp.report.accuracy import Score, baseline_scores, score
 from ssgp.report.columns import summarize_columns
@@ -77,6 +78,7 @@ def write_report(
     seen_in_training: bool | None = None,
     feature_names: Sequence[str] | None = None,
     max_rows: int = 20_000,
+    n_rows: int | None = None,
     random_state: int = 0,
 ) -> None:
     """Write a page that shows what a model learned and how far it can be believed.
@@ -106,6 +108,8 @@ def write_report(
         Names of the columns where X is an array.
     max_rows : int, default=20_000
         Of larger tables so many rows are drawn at random.
+    n_rows : int, optional
+        Rows of the table that X was drawn from, where X is a random sample itself: the page says so.
     random_state : int, default=0
         Seed of all that is drawn.
 
@@ -126,8 +130,10 @@ def write_report(
     check_place(path, "the report")
     name = target or str(getattr(y, "name", None) or "target")
     judged = Judged.draw(model, X, y, max_rows, random_state, feature_names)
+    if n_rows is not None:
+        judged = judged.drawn_from(n_rows)
     subject = Subject(model, judged, name, seen_in_training, random_state)
-    heading = title or f"{type(steps_of(model)[-1]).__name__}: {name.removesuffix(f' ({unit_of(name)})')}"
+    heading = title or f"{type(original(steps_of(model)[-1])).__name__}: {name.removesuffix(f' ({unit_of(name)})')}"
     body = "\n".join([html.heading(heading), *_sections(subject)])
     write_html(path, heading, body.replace(" %", "\N{NO-BREAK SPACE}%"), html.STYLE)
 
@@ -187,5 +193,5 @@ def _unsure(subject: Subject) -> list[UncertaintyDisplay]:
 
 
 def _bound(model: Any) -> list[BoundDisplay]:  # noqa: ANN401
-    learned = len(getattr(steps_of(model)[-1], "bound_trace_", ())) > 0
+    learned = len(getattr(original(steps_of(model)[-1]), "bound_trace_", ())) > 0
     return [BoundDisplay.from_estimator(model)] if learned else []
