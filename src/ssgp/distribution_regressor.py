@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,10 @@ Array = NDArray[np.floating]
 
 class Distributions(Protocol):
     """Of n rows."""
+
+    def rows(self, some: NDArray[np.integer]) -> Self:
+        """Some of them."""
+        ...
 
     def mean(self) -> Array:
         """Shape (n,)."""

@@ -1,7 +1,7 @@
 """Four numbers that correct predictive distributions by how they did on rows that a model was not fitted to."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +43,10 @@ class StretchedMixture:
     shift: float
     below: float
     above: float
+
+    def rows(self, some: NDArray[np.integer]) -> "StretchedMixture":
+        """Some of the rows."""
+        return replace(self, mixture=self.mixture.rows(some))
 
     def mean(self) -> Array:
         """Mean, shape (n,)."""

@@ -1,6 +1,6 @@
 """How good predictions are, and how honest, from sums that need no more memory for more rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
+from ssgp.distribution_regressor import Distributions
 
 __all__ = ["LEVELS", "Judged", "Scores", "judge", "judge_normal", "scores_text"]
 
@@ -19,6 +20,8 @@ LEVELS = (0.5, 0.9, 0.95)
 TAILS = [*(0.5 - level / 2 for level in LEVELS), *(0.5 + level / 2 for level in LEVELS)]
 # Draws of a mixture from which its CRPS is estimated, without bias.
 CRPS_DRAWS = 50
+# Rows of a batch of which the CRPS and the width of intervals, which are slow to compute, are looked at.
+DETAILED_ROWS = 1 << 12
 PIT_BINS = 100
 
 
@@ -28,28 +31,39 @@ class Judged:
 
     Attributes
     ----------
-    mean, log_density, cdf, crps : arrays of shape (n,)
-        Predicted mean; log density and cumulative probability of the target; continuous ranked probability score.
-    low, high : arrays of shape (n, 3)
-        Ends of the central intervals of `LEVELS`.
+    mean, log_density, cdf : arrays of shape (n,)
+        Predicted mean; log density and cumulative probability of the target.
+    crps : array of shape (k,)
+        Continuous ranked probability score of some of the rows.
+    width : array of shape (k, 3)
+        Of the central intervals of `LEVELS`, of the same rows.
     """
 
     mean: Array
     log_density: Array
     cdf: Array
     crps: Array
-    low: Array
-    high: Array
+    width: Array
 
 
 def judge(predictor: Predictor, X: Any, y: Array) -> Judged:  # noqa: ANN401  what regressors take
-    """Predict rows and look at what came true."""
+    """Predict rows and look at what came true: every distribution is made once."""
     model = predictor.regressor
     if predictor.is_normal:
         return judge_normal(y, *model.predict(X, return_std=True))
-    low, high = np.split(model.predict_quantiles(X, TAILS), 2, axis=1)
-    draws = model.sample_y(X, CRPS_DRAWS)
-    return Judged(model.predict(X), model.log_prob(X, y), model.cdf(X, y), crps_of_draws(y, draws), low, high)
+    parts = [_judge_part(found, y[part]) for found, part in model._distributions(X)]
+    names = [own.name for own in fields(Judged)]
+    return Judged(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+def _judge_part(found: Distributions, y: Array) -> Judged:
+    """Costly figures are of some rows, evenly from all, where there are many."""
+    n_some = min(len(y), DETAILED_ROWS)
+    some = np.arange(n_some) * len(y) // n_some
+    detailed = found.rows(some)
+    low, high = np.split(np.stack([detailed.quantile(level) for level in TAILS], axis=1), 2, axis=1)
+    draws = detailed.sample(CRPS_DRAWS, np.random.default_rng(0))
+    return Judged(found.mean(), found.log_density(y), found.cdf(y), crps_of_draws(y[some], draws), high - low)
 
 
 def judge_normal(y: Array, mean: Array, std: Array) -> Judged:
@@ -58,8 +72,7 @@ def judge_normal(y: Array, mean: Array, std: Array) -> Judged:
     density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
     crps = std * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
     log_density = -0.5 * z * z - np.log(std) - 0.5 * np.log(2 * np.pi)
-    low, high = np.split(mean[:, None] + std[:, None] * ndtri(TAILS), 2, axis=1)
-    return Judged(mean, log_density, ndtr(z), crps, low, high)
+    return Judged(mean, log_density, ndtr(z), crps, std[:, None] * np.diff(ndtri(TAILS).reshape(2, -1), axis=0))
 
 
 def crps_of_draws(y: Array, draws: Array) -> Array:
@@ -94,9 +107,9 @@ class Scores:
         self._sums["square"] += float(error @ error)
         self._sums["absolute"] += float(np.abs(error).sum())
         self._sums["nlp"] -= float(judged.log_density.sum())
-        self._sums["crps"] += float(judged.crps.sum())
-        self._inside += ((judged.low <= y[:, None]) & (y[:, None] <= judged.high)).sum(axis=0)
-        self._width += (judged.high - judged.low).sum(axis=0)
+        self._sums["crps"] += len(y) * float(judged.crps.mean())
+        self._inside += (np.abs(judged.cdf[:, None] - 0.5) <= np.divide(LEVELS, 2)).sum(axis=0)
+        self._width += len(y) * judged.width.mean(axis=0)
         self._pit += np.histogram(judged.cdf, PIT_BINS, (0.0, 1.0))[0]
 
     @property
