@@ -29,8 +29,6 @@ __all__ = ["Planter"]
 Array = NDArray[np.floating]
 T = TypeVar("T")
 
-# Trees that lack so small a share of the rows are kept; otherwise they are grown again with all.
-NEGLIGIBLE = 1 / 40
 # So many rows, counted once a tree, are left out of it in turn to learn the correction: all rows of some branches.
 TESTED_ROWS = 1_200_000
 # Time kept for the correction, in passes over the trees.
@@ -86,7 +84,7 @@ class Planter:
                 "few", rows.sample, rows.table, self.recipe, self.sizes.n_trees, self.deadline
             )
             return self._predicting(trees), seedlings
-        again = n_folds > 1 or self.sizes.n_held_out > NEGLIGIBLE * n_rows
+        again = self.sizes.plants_again(n_rows)
         trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
         level = _unless_interrupted(lambda: choose_level(trials), 0, "leaves were chosen; the largest are taken")
         correction, width, whole = None, n_threads(self.n_jobs), self.recipe.average_prunings

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-__all__ = ["CallbackSupportMixin", "Monitor", "Observer", "StepHooks", "observed"]
+__all__ = ["CallbackSupportMixin", "Monitor", "Observer", "RowCounter", "StepHooks", "observed"]
 
 try:
     from sklearn.callback import CallbackSupportMixin  # pyright: ignore[reportAssignmentType]
@@ -26,7 +27,7 @@ _OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
-    """Let fits inside call ``observer(what, done, total)``, where `what` is "step" or "tree".
+    """Let fits inside call ``observer(what, done, total)``, where `what` is "step", "planted row" or "tree".
 
     It reaches regressors anywhere in a pipeline. Trees report from the threads that planted them.
     """
@@ -35,6 +36,27 @@ def observed(observer: Observer) -> Iterator[None]:
         yield
     finally:
         _OBSERVER.reset(token)
+
+
+class RowCounter:
+    """Tells an observer how many rows have been planted, in trees that take long; threads may call it.
+
+    Parameters
+    ----------
+    total : int
+        Rows to plant, counted once a tree.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._observer, self._total = _OBSERVER.get(), total
+        self._done, self._lock = 0, Lock()
+
+    def __call__(self, count: int) -> None:
+        """So many more."""
+        with self._lock:
+            self._done += count
+            if self._observer is not None:
+                self._observer("planted row", self._done, self._total)
 
 
 class StepHooks:

@@ -4,7 +4,7 @@ Either way a tree gets its rows sorted by leaf, some branches at a time, and tho
 table: the models are the same to the last bit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -127,6 +127,8 @@ class FileTable:
         Between these and the model's.
     part_bytes : int
         Memory that sorted rows may take.
+    after_rows : callable
+        Called with the number of rows whenever so many have been sorted and used.
     hidden : int array
         Rows that trees do not see, ascending.
     """
@@ -134,6 +136,7 @@ class FileTable:
     file: RowFile
     units: Standardizer
     part_bytes: int
+    after_rows: Callable[[int], Any] = lambda count: None
     hidden: Indices = field(default_factory=_nothing_hidden)
 
     @property
@@ -164,7 +167,9 @@ class FileTable:
             places = [self._append_run(runs, start, partition, ends) for start in range(0, self.n_rows, CHUNK)]
             for part in range(n_parts):
                 pieces = [runs.read(place[part], place[part + 1]) for place in places]
-                yield _sorted(np.concatenate(pieces), int(ends[part]), int(ends[part + 1]))
+                found = _sorted(np.concatenate(pieces), int(ends[part]), int(ends[part + 1]))
+                yield found
+                self.after_rows(len(found.index))
 
     def _append_run(self, runs: RecordFile, start: int, partition: BisectingTree, ends: Indices) -> list[int]:
         """Write a chunk of rows sorted by leaf; return where its parts begin and end."""

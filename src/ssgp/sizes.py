@@ -23,6 +23,8 @@ BLOCK_ROWS_A_FREQUENCY = 7
 # Held-out rows: so many settle the calibration to about half a percent of coverage.
 HELD_OUT = 5000
 LEAST_HELD_OUT = 500
+# Trees that lack so small a share of the rows are kept; otherwise they are filled again with all.
+NEGLIGIBLE = 1 / 40
 # Bytes that a fit makes do with, besides what it is given.
 MEMORY = 2**31
 # More rows than these teach the waves and the trees' cuts nothing; fewer do.
@@ -82,6 +84,10 @@ class ForestSizes:
     max_iter: int
     n_held_out: int
     n_folds: int
+
+    def plants_again(self, n_rows: int) -> bool:
+        """Whether trees that lack the rows held out are filled again with all rows."""
+        return self.n_folds > 1 or self.n_held_out > NEGLIGIBLE * n_rows
 
 
 def choose_sizes(

@@ -19,11 +19,11 @@ from ssgp.forest import TreeRecipe
 from ssgp.forest_fitting import ForestFitting
 from ssgp.mixture_regressor import MixtureRegressor
 from ssgp.parameters import Parameters
-from ssgp.progress import StepHooks
+from ssgp.progress import RowCounter, StepHooks
 from ssgp.row_files import gathered
 from ssgp.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows import Rows, Standardizer, random_rows
-from ssgp.sizes import MemoryShares, choose_sizes
+from ssgp.sizes import ForestSizes, MemoryShares, choose_sizes
 from ssgp.spectra import KERNELS
 from ssgp.validation import (
     check_count,
@@ -273,7 +273,9 @@ default="squared-exponential"
                 return self._fit_rows(*file.read(0, file.n_rows), deadline, "auto", kept)
             seed, places = self._drawn(file.n_rows, shares, kept)
             units = self._chosen_units(*file.take(places))
-            table = FileTable(file, units, shares.part_bytes)
+            sizes = self._sizes(file.n_rows, file.n_inputs, None)
+            n_planted = sizes.n_trees * file.n_rows * (1 + sizes.plants_again(file.n_rows))
+            table = FileTable(file, units, shares.part_bytes, RowCounter(n_planted))
             self._fit_table(TrainingRows(table.take(places), table, places), units, seed, deadline, kept)
             self._rows = None
         return self
@@ -434,22 +436,24 @@ default="squared-exponential"
         places = np.arange(n_sampled)
         return TrainingRows(rows.reorder(places, np.array([0, n_sampled])), MemoryTable(rows), places)
 
-    def _fitting(
-        self, units: Standardizer, rows: TrainingRows, seed: int, deadline: float, start: Parameters | None
-    ) -> ForestFitting:
-        """Resolve the settings."""
-        n_rows, n_inputs = rows.table.n_rows, rows.sample.X.shape[1]
-        n_frequencies = _set(self.n_frequencies) if start is None else start.layout.n_frequencies
-        sizes = choose_sizes(
+    def _sizes(self, n_rows: int, n_inputs: int, start: Parameters | None) -> ForestSizes:
+        """Sizes that were set or follow from the table; a fit that goes on has as many frequencies as before."""
+        return choose_sizes(
             n_rows,
             n_inputs,
-            n_frequencies,
+            _set(self.n_frequencies) if start is None else start.layout.n_frequencies,
             _set(self.n_trees),
             _set(self.leaf_size),
             _set(self.max_iter),
             _set(self.n_sketches),
             MemoryShares.of(_set(self.max_memory), n_inputs).model_bytes,
         )
+
+    def _fitting(
+        self, units: Standardizer, rows: TrainingRows, seed: int, deadline: float, start: Parameters | None
+    ) -> ForestFitting:
+        """Resolve the settings."""
+        sizes = self._sizes(rows.table.n_rows, rows.sample.X.shape[1], start)
         groups = TreeRecipe.groups_of(sizes.depth)
         recipe = TreeRecipe(groups, 2**sizes.depth, _set(self.n_sketches), self.shrink, self.average_prunings)
         return ForestFitting(
