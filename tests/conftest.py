@@ -1,8 +1,12 @@
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# Shells let what they run in the background ignore Ctrl-C, and tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(os.environ.get("SSGP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

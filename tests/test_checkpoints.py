@@ -82,7 +82,49 @@ def test_learning_that_was_cut_short_is_not_kept(table, tmp_path, monkeypatch):
     monkeypatch.setattr(forest_fitting.Learner, "ascend", interrupt)
     with pytest.warns(UserWarning, match="learning was interrupted"):
         SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    assert not (tmp_path / "learned.safetensors").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
+    monkeypatch.undo()
+    again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
+    np.testing.assert_array_equal(again.predict(X), SpectralForestRegressor(**SETTINGS).fit(X, y).predict(X))
+
+
+def test_trees_that_follow_from_an_interrupt_are_not_kept(table, tmp_path, monkeypatch):
+    """Ctrl-C in the second tree: the first is kept, and nothing that comes of having but one."""
+    X, y = table
+    usual, calls = planting.plant, []
+
+    def press(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return usual(*arguments)
+
+    monkeypatch.setattr(planting, "plant", press)
+    with pytest.warns(UserWarning, match="interrupted after 1 of 3 trees"):
+        SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept == {"fit.json", "learned.safetensors", "fold-0-0.safetensors"}
+    again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
+    np.testing.assert_array_equal(again.predict(X), SpectralForestRegressor(**SETTINGS).fit(X, y).predict(X))
+
+
+def test_a_folder_of_something_else_is_left_alone(table, tmp_path):
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(ValueError, match="has other files in it; choose an empty folder"):
+        SpectralForestRegressor(**SETTINGS).fit(*table, checkpoint=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_only_parts_are_deleted(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "parts")
+    checkpoint.begin({"n_trees": np.int64(3)})
+    checkpoint.once("part", lambda: (1.0, np.arange(3)))
+    (tmp_path / "parts" / "thesis.txt").touch()
+    checkpoint.delete()
+    assert [path.name for path in (tmp_path / "parts").iterdir()] == ["thesis.txt"]
+    (tmp_path / "parts" / "thesis.txt").unlink()
+    checkpoint.delete()
+    assert not (tmp_path / "parts").exists()
 
 
 def test_a_fit_without_a_seed_keeps_the_one_it_drew(table, tmp_path):
@@ -127,7 +169,7 @@ def test_parts_of_another_table_are_an_error(table, tmp_path):
         SpectralForestRegressor(**SETTINGS).fit(X[1:], y[1:], checkpoint=tmp_path)
     changed = y.copy()
     changed[17] += 1e-3
-    with pytest.raises(ValueError, match="checksum of the table was"):
+    with pytest.raises(ValueError, match="checksums of inputs, targets and weights was"):
         SpectralForestRegressor(**SETTINGS).fit(X, changed, checkpoint=tmp_path)
 
 
@@ -159,13 +201,14 @@ def test_a_command_that_was_really_killed(table, tmp_path):
     X, y = table
     np.savetxt(tmp_path / "t.csv", np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
     command = [sys.executable, "-m", "ssgp", "fit", "t.csv", "--target", "y", "--jobs", "1"]
-    for setting in ("max_iter=40", "n_trees=3"):
+    for setting in ("max_iter=40", "n_trees=12"):
         command += ["--set", setting]
     resumable = [*command, "--checkpoint", "parts", "--out", "model"]
     process = subprocess.Popen(resumable, cwd=tmp_path, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
     while not list((tmp_path / "parts").glob("fold-*")) and time.monotonic() < until:
         time.sleep(0.01)
+    assert list((tmp_path / "parts").glob("fold-*"))
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     assert not (tmp_path / "model").exists()

@@ -93,13 +93,13 @@ def test_memory_decides(folder):
     assert ssgp.load(folder / "m")[-1].max_memory == 1e9
 
 
-def test_whole_numbers_may_become_others(tmp_path, too_large):
-    """Arrow takes the type of a column in a text file from its first megabyte."""
-    n_rows = 200_000
-    number = np.arange(n_rows, dtype=float) % 1000
+def test_whole_numbers_and_nothing_may_become_others(tmp_path, too_large, monkeypatch):
+    """Arrow takes the type of a column in a text file from its first block."""
+    monkeypatch.setattr("ssgp.table_formats.CSV_BLOCK", 1 << 12)
+    number = np.arange(3000, dtype=float) % 1000
     number[-1] = 0.5
-    texts = [f"{value:g},{i % 7}" for i, value in enumerate(number)]
-    (tmp_path / "late.csv").write_text("\n".join(["number,target", *texts]))
+    texts = [f"{value:g},{'' if i < 2000 else i % 5},{i % 7}" for i, value in enumerate(number)]
+    (tmp_path / "late.csv").write_text("\n".join(["number,late,target", *texts]))
     code, _, err = run("fit", tmp_path / "late.csv", "--target", "target", *QUICK, "--out", tmp_path / "m")
     assert code == 0, err
 

@@ -27,7 +27,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr("ssgp.sizes.LEAST_SAMPLED", 2500)
     monkeypatch.setattr("ssgp.sizes.MOST_SAMPLED", 2500)
     monkeypatch.setattr("ssgp.row_tables.CHUNK", 1000)
-    monkeypatch.setattr("ssgp.row_files.CHUNK", 777)
+    monkeypatch.setattr("ssgp.row_files.CHUNK_BYTES", 30_000)
 
 
 def in_batches(*columns, size=1100):
@@ -117,6 +117,15 @@ def test_a_failed_fit_leaves_the_model_as_it_was(table):
     np.testing.assert_array_equal(model.predict(X[:5]), before)
 
 
+def test_no_rows_are_kept_if_none_should_be(table):
+    assert SpectralForestRegressor(**SETTINGS, keep_rows=False).fit_batches([table])._rows is None
+
+
+def test_leaves_smaller_than_a_sample_can_place(table, small_parts):
+    model = SpectralForestRegressor(**SETTINGS, leaf_size=2).fit(*table)
+    assert model.n_leaves_ <= 2500 / 8
+
+
 def test_rows_cannot_be_kept(table):
     with pytest.raises(ValueError, match="keep_rows=True keeps all rows in memory"):
         SpectralForestRegressor(keep_rows=True).fit_batches([table])
@@ -127,6 +136,7 @@ def test_a_time_limit_takes_fewer_rows(table, small_parts, monkeypatch):
     X, y = (np.concatenate([column] * 3) for column in table)
     model = SpectralForestRegressor(n_trees=3, random_state=0, max_time=0.3).fit_batches([(X, y)])
     assert np.isfinite(model.predict(X[:5])).all()
+    assert model.leaf_size_ * model.n_leaves_ < len(y)
 
 
 @pytest.mark.parametrize("memory", [0, 1000, "much"])

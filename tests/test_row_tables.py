@@ -35,7 +35,7 @@ def in_memory(raw, units):
 def in_file(raw, units, monkeypatch):
     """In a file, written and read in uneven parts."""
     monkeypatch.setattr("ssgp.row_tables.CHUNK", 700)
-    monkeypatch.setattr("ssgp.row_files.CHUNK", 333)
+    monkeypatch.setattr("ssgp.row_files.CHUNK_BYTES", 10_000)
     X, y, weight = raw
     file = RowFile(N_INPUTS, weight is not None, None)
     for start in range(0, N_ROWS, 1234):
@@ -101,6 +101,7 @@ def test_both_take_the_same_rows(in_memory, in_file, rng):
     np.testing.assert_array_equal(in_memory.take(some).X, in_memory.rows.X[some])
     assert in_file.n_rows == in_memory.n_rows
     assert in_file.total == pytest.approx(in_memory.total)
+    assert in_file.checksums() == in_memory.checksums()
 
 
 def test_what_is_held_out_is_hidden_from_the_table(in_memory):
@@ -112,7 +113,7 @@ def test_what_is_held_out_is_hidden_from_the_table(in_memory):
     np.testing.assert_array_equal(table.hidden, places[90:])
 
 
-@pytest.mark.parametrize(("n_rows", "n_wanted"), [(10, 10), (100, 30), (100_000, 50), (100_000, 24_999), (0, 0)])
+@pytest.mark.parametrize(("n_rows", "n_wanted"), [(10, 10), (50, 10), (100, 30), (10**8, 3), (10**7, 24_999), (0, 0)])
 def test_random_rows_are_different_and_from_everywhere(n_rows, n_wanted):
     found = random_rows(n_rows, n_wanted, 3)
     assert len(np.unique(found)) == len(found) == n_wanted
@@ -163,10 +164,17 @@ class TestGathering:
             ([(np.ones((2, 2)), [1, 2]), (np.ones((2, 3)), [1, 2])], "batch 1: X has 3 features, .* expecting 2"),
             ([(np.ones((2, 2)), [1, 2]), (np.full((2, 2), np.nan), [1, 2])], "batch 1: Input X contains NaN in column"),
             ([(np.ones((2, 2)), [1, 2]), (np.ones((2, 2)), [1, np.nan])], "batch 1: Input y contains NaN"),
+            ([(np.ones((2, 2)), [])], "batch 0: .*inconsistent numbers of samples"),
+            ([(np.ones((2, 2)), [1, 2, 3], [0, 0])], "batch 0: .*inconsistent numbers of samples"),
+            ([(np.ones((2, 2)), 3.0)], "batch 0: "),
             ([(np.ones((2, 2)), [1, 2]), (np.ones((2, 2)), [1, 2], [1, 1])], "batch 1 has weights, unlike"),
             ([(np.ones((2, 2)), [1, 2], [1, 1]), (np.ones((2, 2)), [1, 2])], "batch 1 has no weights, unlike"),
         ],
     )
     def test_what_is_wrong_is_told_with_the_batch(self, batches, message):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, TypeError), match=message):
             SpectralForestRegressor().fit_batches(batches)
+
+    def test_a_folder_that_is_not_there(self, tmp_path):
+        with pytest.raises(NotADirectoryError, match="folder must be one that is there"):
+            SpectralForestRegressor().fit_batches([(np.ones((2, 2)), [1, 2])], folder=tmp_path / "nowhere")

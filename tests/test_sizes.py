@@ -8,10 +8,12 @@ from ssgp.sizes import ForestSizes, MemoryShares, choose_sizes
 
 ROWS = [1, 2, 3, 10, 19, 20, 21, 50, 99, 100, 400, 1999, 2000, 2001, 3000, 10_000, 99_999, 100_000, 10**6, 10**8]
 
+PLENTY = MemoryShares(model_bytes=2**40, sampled_rows=10**9, part_bytes=2**30)
 
-def sizes(n_rows, n_inputs=8, model_bytes=2**40, **given) -> ForestSizes:
+
+def sizes(n_rows, n_inputs=8, memory=PLENTY, **given) -> ForestSizes:
     names = ("n_frequencies", "n_trees", "leaf_size", "max_iter", "n_sketches")
-    return choose_sizes(n_rows, n_inputs, *({"n_sketches": 1, **given}.get(name) for name in names), model_bytes)
+    return choose_sizes(n_rows, n_inputs, *({"n_sketches": 1, **given}.get(name) for name in names), memory)
 
 
 @pytest.mark.parametrize("n_inputs", [1, 8, 90])
@@ -82,7 +84,7 @@ def test_more_sketches_mean_larger_leaves():
 @pytest.mark.parametrize("n_rows", [10**7, 10**8, 10**9])
 @pytest.mark.parametrize("n_inputs", [1, 8, 90])
 def test_a_model_keeps_to_its_memory_whatever_the_rows(n_rows, n_inputs):
-    found = sizes(n_rows, n_inputs, model_bytes=2**29)
+    found = sizes(n_rows, n_inputs, MemoryShares(2**29, 4_000_000, 2**26))
     numbers = found.n_trees * 2**found.depth * 2 * (2 * found.n_frequencies + 1 + n_inputs)
     assert 2 * numbers <= 2**29
     assert n_rows == 10**7 or 2**27 <= 2 * numbers
@@ -95,3 +97,10 @@ def test_memory_is_shared_out(memory, n_inputs):
     assert shares.model_bytes + 4 * shares.part_bytes <= memory / 2
     assert 50_000 <= shares.sampled_rows <= 4_000_000
     assert shares.sampled_rows == 50_000 or 4 * (n_inputs + 1) * shares.sampled_rows <= memory / 8
+
+
+@pytest.mark.parametrize("leaf_size", [None, 1, 20])
+def test_every_leaf_has_sampled_rows_to_be_placed_by(leaf_size):
+    found = sizes(10**8, 20, MemoryShares(2**40, 50_000, 2**20), leaf_size=leaf_size)
+    assert 50_000 / 2**found.depth >= 8
+    assert sizes(3000, 20, MemoryShares(2**40, 50_000, 2**20), leaf_size=1).depth == 11

@@ -4,6 +4,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,8 +31,18 @@ class Checkpoint:
 
     def __init__(self, folder: FilePath | None) -> None:
         self._folder = None if folder is None else Path(folder)
-        if self._folder is not None and self._folder.exists() and not self._folder.is_dir():
+        self._closed = False
+        if self._folder is None or not self._folder.exists():
+            return
+        if not self._folder.is_dir():
             raise NotADirectoryError(f"checkpoint must be a folder; {os.fspath(self._folder)!r} is a file")
+        if not self._known() and any(self._folder.iterdir()):
+            raise ValueError(f"checkpoint {os.fspath(self._folder)!r} has other files in it; choose an empty folder")
+
+    @property
+    def lasts(self) -> bool:
+        """Whether there is a folder."""
+        return self._folder is not None
 
     def same_seed(self, drawn: int) -> int:
         """The seed of the fit that is gone on with, for one that has none of its own."""
@@ -41,7 +52,7 @@ class Checkpoint:
         """Say which fit this is; parts of another one in the folder are an error that tells the difference."""
         if self._folder is None:
             return
-        known, own = self._known(), json.loads(json.dumps(about))
+        known, own = self._known(), json.loads(json.dumps(about, default=lambda value: value.item()))
         different = [name for name in own if known.get(name, own[name]) != own[name]]
         if different:
             name = different[0]
@@ -49,7 +60,7 @@ class Checkpoint:
                 f"checkpoint {os.fspath(self._folder)!r} belongs to another fit: {name} was {known[name]!r} there and "
                 f"is {own[name]!r} now; choose another folder, or delete this one to begin anew"
             )
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         if not known:
             with whole_file(self._folder / ABOUT) as part:
                 part.write_text(json.dumps(own))
@@ -61,12 +72,16 @@ class Checkpoint:
         path = self._path(name)
         return read_object(path) if path is not None and path.exists() else None
 
+    def close(self) -> None:
+        """Keep nothing that is made from now on: a part was cut short, and what follows from it is not the model."""
+        self._closed = True
+
     def write(self, name: str, value: Any) -> None:  # noqa: ANN401
         """Keep a part, made of what saved models are made of."""
         from ssgp.saved_models import write_object
 
         path = self._path(name)
-        if path is not None:
+        if path is not None and not self._closed:
             write_object(value, path, {})
 
     def once(self, name: str, compute: Callable[[], T]) -> T:
@@ -76,6 +91,14 @@ class Checkpoint:
             value = compute()
             self.write(name, value)
         return value
+
+    def delete(self) -> None:
+        """Remove what was kept, and the folder if nothing else is in it."""
+        if self._folder is not None:
+            for path in [*self._folder.glob("*.safetensors"), *self._folder.glob(".*.part"), self._folder / ABOUT]:
+                path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._folder.rmdir()
 
     def _path(self, name: str) -> Path | None:
         return None if self._folder is None else self._folder / f"{name}.safetensors"
@@ -87,10 +110,6 @@ class Checkpoint:
         return json.loads((self._folder / ABOUT).read_text())
 
 
-def checksum(*arrays: NDArray[Any] | None) -> int:
-    """A number that tells arrays apart."""
-    found = 0
-    for array in arrays:
-        if array is not None:
-            found = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, found)
-    return found
+def checksum(array: NDArray[Any] | None, before: int = 0) -> int:
+    """A number that tells arrays apart; of parts one after the other it is that of the whole."""
+    return before if array is None else zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, before)

@@ -153,6 +153,7 @@ class ForestFitting:
                 learner.ascend(parameters, self.rows.sample, self._blocking, learner.make_optimizers(), rng, after_step)
                 self.checkpoint.write("learned", (parameters.flat, bounds))
             except KeyboardInterrupt:
+                self.checkpoint.close()
                 warnings.warn(
                     f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "
                     "the forest is planted with what was learned. Interrupt again to give up",
@@ -172,6 +173,7 @@ class ForestFitting:
             try:
                 scores = {kernel: self._bound_after(kernel, rows, n_steps) for kernel in KERNELS}
             except KeyboardInterrupt:
+                self.checkpoint.close()
                 message = f"interrupted while the kernel was chosen; it is {DEFAULT_KERNEL}"
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
                 return DEFAULT_KERNEL

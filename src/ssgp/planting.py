@@ -86,15 +86,15 @@ class Planter:
             return self._predicting(trees), seedlings
         again = self.sizes.plants_again(n_rows)
         trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
-        level = _unless_interrupted(lambda: choose_level(trials), 0, "leaves were chosen; the largest are taken")
+        level = self._unless_interrupted(lambda: choose_level(trials), 0, "leaves were chosen; the largest are taken")
         correction, width, whole = None, n_threads(self.n_jobs), self.recipe.average_prunings
         if self.correct and monotonic() < self.deadline:
-            correction = _unless_interrupted(
+            correction = self._unless_interrupted(
                 lambda: learn_correction(trials, level, self.seed, width),
                 None,
                 "the correction was learned; the forest does without it",
             )
-        calibration = _unless_interrupted(
+        calibration = self._unless_interrupted(
             lambda: learn_calibration(trials, level, correction, width),
             Calibration(),
             "the forest was calibrated; the leaves are taken at their word",
@@ -181,7 +181,9 @@ class Planter:
         every, n_branches = ceil(n_trees * table.n_rows / TESTED_ROWS), recipe.n_leaves // recipe.groups[0]
 
         def tested(i: int) -> range:
-            return range(i % every, n_branches, every) if leave_out else range(0)
+            # Other branches for every tree; where each can have but one, from all over the table.
+            first = i % every if every < n_branches else i * n_branches // n_trees
+            return range(first, n_branches, every) if leave_out else range(0)
 
         def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
             own = waves[i * n_draws // n_trees]
@@ -238,6 +240,7 @@ class Planter:
                     if 2 * monotonic() - began > deadline:
                         break
             except KeyboardInterrupt:
+                self.checkpoint.close()
                 done = sum(r is not None for r in results)
                 warnings.warn(
                     f"interrupted after {done} of {len(tasks)} trees; the forest is made of "
@@ -256,11 +259,11 @@ class Planter:
             return [forest.components(X, self.n_jobs)]
         return [forest.only(level).components(X, self.n_jobs) for level in range(len(self.recipe.groups))]
 
-
-def _unless_interrupted(learn: Callable[[], T], otherwise: T, what: str) -> T:
-    """What is learned, or, after Ctrl-C, what does without."""
-    try:
-        return learn()
-    except KeyboardInterrupt:
-        warnings.warn(f"interrupted while {what}", ConvergenceWarning, stacklevel=2)
-        return otherwise
+    def _unless_interrupted(self, learn: Callable[[], T], otherwise: T, what: str) -> T:
+        """What is learned, or, after Ctrl-C, what does without."""
+        try:
+            return learn()
+        except KeyboardInterrupt:
+            self.checkpoint.close()
+            warnings.warn(f"interrupted while {what}", ConvergenceWarning, stacklevel=2)
+            return otherwise

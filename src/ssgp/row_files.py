@@ -19,7 +19,8 @@ __all__ = ["RecordFile", "RowFile", "gathered"]
 Array = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
-CHUNK = 1 << 18
+# Read at a time where a file is searched.
+CHUNK_BYTES = 1 << 24
 
 
 class RecordFile:
@@ -119,10 +120,11 @@ class RowFile:
         order = np.argsort(index)
         found = np.empty(len(index), self.records.record)
         ascending = index[order]
-        for start in range(0, self.n_rows, CHUNK):
-            first, last = np.searchsorted(ascending, [start, start + CHUNK])
+        chunk = max(1, CHUNK_BYTES // self.records.record.itemsize)
+        for start in range(0, self.n_rows, chunk):
+            first, last = np.searchsorted(ascending, [start, start + chunk])
             if first < last:
-                found[order[first:last]] = self.records.read(start, start + CHUNK)[ascending[first:last] - start]
+                found[order[first:last]] = self.records.read(start, start + chunk)[ascending[first:last] - start]
         return self._columns(found)
 
     def _columns(self, records: NDArray[Any]) -> tuple[Array, Array, Array | None]:
@@ -138,18 +140,20 @@ def gathered(
     estimator: BaseEstimator, batches: Iterable[tuple[ArrayLike, ...]], folder: str | os.PathLike[str] | None
 ) -> Iterator[RowFile]:
     """All rows of some batches (X, y) or (X, y, sample_weight) in a file, checked as they come."""
+    if folder is not None and not os.path.isdir(folder):
+        raise NotADirectoryError(f"folder must be one that is there, got {os.fspath(folder)!r}")
     file: RowFile | None = None
     try:
         for number, batch in enumerate(batches):
             weighted = _weighted(batch, number, file)
-            if not len(np.asarray(batch[1])) or (weighted and not np.any(batch[2])):
+            if _counts_for_nothing(batch):
                 continue
             try:
                 X, y, weight, _ = check_rows(
                     estimator, batch[0], batch[1], batch[2] if weighted else None, None, reset=file is None
                 )
-            except ValueError as error:
-                raise ValueError(f"batch {number}: {error}") from error
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"batch {number}: {error}") from error
             file = file or RowFile(X.shape[1], weighted, folder)
             file.append(X, y, weight)
         if file is None:
@@ -158,6 +162,13 @@ def gathered(
     finally:
         if file is not None:
             file.close()
+
+
+def _counts_for_nothing(batch: tuple[ArrayLike, ...]) -> bool:
+    """Whether a batch has no rows, or none with a weight, which a whole table could not be like but a part may."""
+    sizes = [np.shape(np.asarray(part))[:1] for part in batch if part is not None]
+    weightless = len(batch) == 3 and batch[2] is not None and not np.any(np.asarray(batch[2]))
+    return len(set(sizes)) == 1 and (sizes[0] == (0,) or weightless)
 
 
 def _weighted(batch: tuple[ArrayLike, ...], number: int, file: RowFile | None) -> bool:

@@ -11,7 +11,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp.partition import BisectingTree
+from ssgp.checkpoints import checksum
+from ssgp.partition import ASSIGN_ROWS, BisectingTree
 from ssgp.row_files import RecordFile, RowFile
 from ssgp.rows import Rows, Standardizer, block_order
 
@@ -20,7 +21,7 @@ __all__ = ["FileTable", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
 Array = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
-# Rows of a file that are sorted at a time.
+# Rows of a file that are sorted at a time, at most. Fewer are a multiple of what partitions look at together.
 CHUNK = 1 << 18
 
 
@@ -64,6 +65,10 @@ class RowTable(Protocol):
         """Some rows, in that order, as one block."""
         ...
 
+    def checksums(self) -> list[int]:
+        """Numbers that tell tables apart: of inputs, targets and weights."""
+        ...
+
     def by_leaf(self, partition: BisectingTree, branch_leaves: int) -> Iterator[SortedRows]:
         """Rows that are not hidden, from the first leaf to the last; no branch of so many leaves is torn apart."""
         ...
@@ -105,6 +110,10 @@ class MemoryTable:
     def take(self, index: Indices) -> Rows:
         """Some rows, in that order, as one block."""
         return self.rows.reorder(index, np.array([0, len(index)]))
+
+    def checksums(self) -> list[int]:
+        """Of inputs, targets and weights."""
+        return [checksum(column) for column in (self.rows.X, self.rows.y, self.rows.weight)]
 
     def by_leaf(self, partition: BisectingTree, branch_leaves: int) -> Iterator[SortedRows]:
         """All branches at once."""
@@ -157,23 +166,45 @@ class FileTable:
         """Some rows, in that order, as one block."""
         return self._standardized(*self.file.take(index))
 
+    def checksums(self) -> list[int]:
+        """Of inputs, targets and weights, standardised: those of the same table in memory."""
+        found = [0, 0, 0]
+        for start in range(0, self.n_rows, self._chunk):
+            rows = self._standardized(*self.file.read(start, start + self._chunk))
+            found = [checksum(*own) for own in zip((rows.X, rows.y, rows.weight), found, strict=True)]
+        return found
+
     def by_leaf(self, partition: BisectingTree, branch_leaves: int) -> Iterator[SortedRows]:
         """Some branches at a time: runs of sorted rows go to a second file, and parts are gathered from them."""
-        record = _record(self.file.n_inputs, self.file.weighted)
+        record = self._record
         n_branches = partition.n_blocks // branch_leaves
         n_parts = min(n_branches, -(-self.n_rows * record.itemsize // self.part_bytes))
         ends = branch_leaves * (np.arange(n_parts + 1) * n_branches // n_parts)
         with RecordFile(record, self.file.records.folder) as runs:
-            places = [self._append_run(runs, start, partition, ends) for start in range(0, self.n_rows, CHUNK)]
+            starts = range(0, self.n_rows, self._chunk)
+            places = np.array([self._append_run(runs, start, partition, ends) for start in starts])
             for part in range(n_parts):
-                pieces = [runs.read(place[part], place[part + 1]) for place in places]
+                pieces = [runs.read(int(first), int(last)) for first, last in places[:, part : part + 2]]
                 found = _sorted(np.concatenate(pieces), int(ends[part]), int(ends[part + 1]))
                 yield found
                 self.after_rows(len(found.index))
 
-    def _append_run(self, runs: RecordFile, start: int, partition: BisectingTree, ends: Indices) -> list[int]:
+    @property
+    def _record(self) -> np.dtype:
+        """A row on its way to its leaf."""
+        columns: list[Any] = [("leaf", np.int32), ("index", np.int64)]
+        columns += [("x", np.float32, (self.file.n_inputs,)), ("y", np.float32)]
+        return np.dtype([*columns, *[("weight", np.float32)] * self.file.weighted])
+
+    @property
+    def _chunk(self) -> int:
+        """Rows to sort at a time."""
+        affordable = self.part_bytes // self._record.itemsize // ASSIGN_ROWS * ASSIGN_ROWS
+        return min(CHUNK, max(ASSIGN_ROWS, affordable))
+
+    def _append_run(self, runs: RecordFile, start: int, partition: BisectingTree, ends: Indices) -> Indices:
         """Write a chunk of rows sorted by leaf; return where its parts begin and end."""
-        rows = self._standardized(*self.file.read(start, start + CHUNK))
+        rows = self._standardized(*self.file.read(start, start + self._chunk))
         leaf = partition.assign(rows.X)
         first, last = np.searchsorted(self.hidden, [start, start + len(leaf)])
         leaf[self.hidden[first:last] - start] = partition.n_blocks
@@ -184,7 +215,7 @@ class FileTable:
             run["weight"] = rows.weight[order]
         began = runs.n_records
         runs.append(run)
-        return (began + np.searchsorted(leaf[order], ends)).tolist()
+        return began + np.searchsorted(leaf[order], ends)
 
     def _standardized(self, X: Array, y: Array, weight: Array | None) -> Rows:
         return self.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
@@ -224,12 +255,6 @@ class TrainingRows:
         kept = np.concatenate([np.arange(some[0]), np.arange(some[-1] + 1, len(self.sample.y))])
         unseen, rest = (self.sample.reorder(own, np.array([0, len(own)])) for own in (some, kept))
         return unseen, rest, self.table.without(self.places[some])
-
-
-def _record(n_inputs: int, weighted: bool) -> np.dtype:
-    """A row on its way to its leaf."""
-    columns: list[Any] = [("leaf", np.int32), ("index", np.int64), ("x", np.float32, (n_inputs,)), ("y", np.float32)]
-    return np.dtype([*columns, *[("weight", np.float32)] * weighted])
 
 
 def _sorted(records: NDArray[Any], first_leaf: int, end_leaf: int) -> SortedRows:

@@ -19,6 +19,8 @@ __all__ = ["Rows", "Standardizer", "block_order", "even_bounds", "random_rows"]
 
 Array = NDArray[np.floating]
 CHUNK = 65536
+# Rows whose numbers take next to no memory.
+FEW = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,10 @@ def block_order(labels: NDArray[np.integer], n_blocks: int) -> tuple[NDArray[np.
 def random_rows(n_rows: int, n_wanted: int, seed: int | None) -> NDArray[np.integer]:
     """Numbers of random rows in random order: all of them, or so many. Memory is of the order of the latter."""
     rng = np.random.default_rng(seed)
-    if n_rows <= 4 * n_wanted:
+    if n_rows <= max(FEW, 4 * n_wanted):
         return rng.permutation(n_rows)[:n_wanted]
-    # A quarter more than are wanted, less those drawn twice.
-    drawn = np.unique(rng.integers(n_rows, size=n_wanted + n_wanted // 4))
+    # A quarter and some more than are wanted, less those drawn twice.
+    drawn = np.unique(rng.integers(n_rows, size=n_wanted + n_wanted // 4 + 100))
     return rng.permutation(drawn)[:n_wanted]
 
 

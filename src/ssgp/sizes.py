@@ -25,11 +25,14 @@ HELD_OUT = 5000
 LEAST_HELD_OUT = 500
 # Trees that lack so small a share of the rows are kept; otherwise they are filled again with all.
 NEGLIGIBLE = 1 / 40
-# Bytes that a fit makes do with, besides what it is given.
+# Bytes that a fit makes do with, besides what it is given, and the fewest it can.
 MEMORY = 2**31
+LEAST_MEMORY = 2**26
 # More rows than these teach the waves and the trees' cuts nothing; fewer do.
 MOST_SAMPLED = 4_000_000
 LEAST_SAMPLED = 50_000
+# Sampled rows from which a leaf's place can be told.
+GROWN_ROWS_A_LEAF = 8
 
 
 @dataclass(frozen=True)
@@ -98,24 +101,32 @@ def choose_sizes(
     leaf_size: int | None,
     max_iter: int | None,
     n_sketches: int | None,
-    model_bytes: int,
+    memory: MemoryShares,
 ) -> ForestSizes:
     """Fill in what was not set (None)."""
     m = n_frequencies or min(MOST_FREQUENCIES, max(LEAST_FREQUENCIES, n_rows // ROWS_A_FREQUENCY))
     trees = n_trees or (TREES if n_rows < LARGE else TREES_OF_LARGE)
-    smallest = leaf_size or least_leaf(n_rows, n_inputs, m, trees, n_sketches, model_bytes)
+    smallest = leaf_size or least_leaf(n_rows, n_inputs, m, trees, n_sketches, memory.model_bytes)
     n_held_out = max(1, min(HELD_OUT, n_rows // 10)) if n_rows > 1 else 0
     n_folds = min(10, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0
     return ForestSizes(
         n_frequencies=m,
         n_trees=trees,
         n_draws=trees if n_rows < LARGE else ceil(trees / TREES_A_DRAW),
-        depth=max(0, int(log2(max(1.0, n_rows / smallest)))),
+        depth=_depth(n_rows, smallest, memory.sampled_rows),
         block_size=BLOCK_ROWS_A_FREQUENCY * m,
         max_iter=max_iter or STEPS,
         n_held_out=n_held_out,
         n_folds=n_folds,
     )
+
+
+def _depth(n_rows: int, leaf_size: int, sampled_rows: int) -> int:
+    """Of trees with leaves of that size, or as small as a sample can place them."""
+    n_leaves = n_rows / leaf_size
+    if n_rows > sampled_rows:
+        n_leaves = min(n_leaves, sampled_rows / GROWN_ROWS_A_LEAF)
+    return int(log2(max(1.0, n_leaves)))
 
 
 def least_leaf(

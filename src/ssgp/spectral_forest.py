@@ -23,7 +23,7 @@ from ssgp.progress import RowCounter, StepHooks
 from ssgp.row_files import gathered
 from ssgp.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows import Rows, Standardizer, random_rows
-from ssgp.sizes import ForestSizes, MemoryShares, choose_sizes
+from ssgp.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_sizes
 from ssgp.spectra import KERNELS
 from ssgp.validation import (
     check_count,
@@ -37,7 +37,6 @@ __all__ = ["SpectralForestRegressor"]
 Array = NDArray[np.floating]
 
 KEPT_BYTES = 4_000_000
-LEAST_MEMORY = 2**26
 # Settings that change nothing in what is learned.
 NOT_IN_THE_MODEL = {"keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
@@ -248,7 +247,7 @@ default="squared-exponential"
 
         The model is the one that `fit` makes of the same rows in the same order. They are read once, into a file that
         vanishes afterwards, and from there once a tree: it takes 8 bytes a number, and half as much again
-        for each thread. Memory does not depend on the number of rows, see `max_memory`.
+        for each thread. Memory is set by `max_memory`, up to about 10^9 rows at its default.
 
         Parameters
         ----------
@@ -270,7 +269,8 @@ default="squared-exponential"
         with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
             shares = MemoryShares.of(_set(self.max_memory), file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
-                return self._fit_rows(*file.read(0, file.n_rows), deadline, "auto", kept)
+                keep_rows = cast(bool | Literal["auto"], self.keep_rows)
+                return self._fit_rows(*file.read(0, file.n_rows), deadline, keep_rows, kept)
             seed, places = self._drawn(file.n_rows, shares, kept)
             units = self._chosen_units(*file.take(places))
             sizes = self._sizes(file.n_rows, file.n_inputs, None)
@@ -343,7 +343,8 @@ default="squared-exponential"
         self, rows: TrainingRows, units: Standardizer, seed: int, deadline: float, checkpoint: Checkpoint
     ) -> None:
         fitting = replace(self._fitting(units, rows, seed, deadline, self._last()), checkpoint=checkpoint)
-        checkpoint.begin(self._about(rows, seed))
+        if checkpoint.lasts:
+            checkpoint.begin(self._about(rows, seed))
         kernel, parameters, bounds = fitting.choose_kernel(), fitting.initial(), cast(list[float], [])
 
         def snapshot() -> dict[str, Any]:
@@ -418,12 +419,12 @@ default="squared-exponential"
     def _about(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
         """What has to be the same for a fit to go on from a checkpoint."""
         settings = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
-        last, sample = self._last(), rows.sample
+        last = self._last()
         return {
             "seed": int(seed),
             "number of rows": rows.table.n_rows,
             **settings,
-            "checksum of the table": checksum(sample.X, sample.y, sample.weight),
+            "checksums of inputs, targets and weights": rows.table.checksums(),
             "checksum of the start": None if last is None else checksum(last.flat),
             "version of ssgp": __version__,
         }
@@ -446,7 +447,7 @@ default="squared-exponential"
             _set(self.leaf_size),
             _set(self.max_iter),
             _set(self.n_sketches),
-            MemoryShares.of(_set(self.max_memory), n_inputs).model_bytes,
+            MemoryShares.of(_set(self.max_memory), n_inputs),
         )
 
     def _fitting(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.judged import JudgedTable, open_judged
+from ssgp.cli.moments import Moments
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
@@ -71,11 +72,11 @@ def _baseline(predictor: Predictor, judged: JudgedTable) -> tuple[float, float, 
     notes = predictor.notes
     if notes.get("target") == judged.target:
         return notes["target_mean"], notes["target_deviation"] or 1.0, "the training rows"
-    count, total, square = 0, 0.0, 0.0
+    moments = Moments()
     for _, y, _ in judged.batches([]):
-        count, total, square = count + len(y), total + float(y.sum()), square + float(y @ y)
-    judged.check_count(count)
-    return total / count, float(np.sqrt(max(square / count - (total / count) ** 2, 0.0))) or 1.0, "these rows"
+        moments.add(y)
+    judged.check_count(int(moments.total))
+    return moments.mean, moments.deviation or 1.0, "these rows"
 
 
 def _recalibrated(predictor: Predictor, judged: JudgedTable) -> Predictor:

@@ -1,6 +1,5 @@
 """``ssgp fit``: from a table in a file to a model in a file."""
 
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from ssgp.checkpoints import Checkpoint
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage
 from ssgp.cli.interrupts import InterruptCounter
@@ -22,6 +22,7 @@ from ssgp.column_encodings import Dropped
 from ssgp.column_fitting import KINDS
 from ssgp.progress import observed
 from ssgp.saved_models import read_summary, save
+from ssgp.sizes import LEAST_MEMORY, MEMORY
 from ssgp.table_encoder import TableEncoder
 from ssgp.table_files import TableSource, open_table
 from ssgp.whole_file import check_place
@@ -69,11 +70,13 @@ def fit_command(options: FitOptions, output: Output) -> int:
     output.say(f"{text}, read in parts" if isinstance(rows, StreamedTable) else text)
     if rows.n_missing:
         output.warn(f"{amount(rows.n_missing, 'row')} left out, where the target {roles.target!r} is missing")
+    if isinstance(rows, StreamedTable):
+        _keep_to_memory(model, options)
     seconds, interrupted = _fit(model, rows, options, output)
     notes = _notes(roles, rows, seconds)
     save(model, options.out, notes=notes)
-    if options.checkpoint is not None and not interrupted:
-        shutil.rmtree(options.checkpoint)
+    if not interrupted:
+        Checkpoint(options.checkpoint).delete()
     encoder, regressor = (step for _, step in model.steps)
     found: dict[str, Any] = {"out": options.out, "interrupted": interrupted, **read_summary(options.out)}
     text = [_columns_text(encoder), _training_text(options.model, found["training"], seconds)]
@@ -129,6 +132,13 @@ def _table(source: TableSource, roles: ColumnRoles, options: FitOptions, output:
         )
     with output.progress() as display:
         return StreamedTable(source, roles, options.hold_out, seed, display)
+
+
+def _keep_to_memory(model: Pipeline, options: FitOptions) -> None:
+    """Where there is less memory than a forest takes, and nothing was said, it makes do with what there is."""
+    (_, regressor) = model.steps[-1]
+    if options.memory is None and regressor.max_memory == "auto":
+        regressor.set_params(max_memory=max(LEAST_MEMORY, min(MEMORY, default_memory())))
 
 
 def _fit(model: Pipeline, rows: TrainingTable, options: FitOptions, output: Output) -> tuple[float, bool]:

@@ -3,18 +3,21 @@
 import re
 
 from ssgp.cli.errors import WrongUsage
+from ssgp.sizes import LEAST_MEMORY
 from ssgp.table_files import TableSource
+from ssgp.table_formats import without_compression
 from ssgp.validation import available_memory
 
 __all__ = ["default_memory", "memory_needed", "parse_memory"]
 
 UNITS = {"": 1e9, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-LEAST = 2**26
 DEFAULT_SHARE = 0.5
 # Of a number in a table that is read at once: as Arrow has it, as the encoder makes it, as the regressor sorts it.
 BYTES_A_VALUE = 40
 # Characters of a number in a text file.
 CHARACTERS = 6
+# How much larger text is than its packed file.
+PACKED = 5
 
 
 def parse_memory(text: str) -> float:
@@ -30,7 +33,7 @@ def parse_memory(text: str) -> float:
         size = float(found[1]) * UNITS[found[2]] if found else 0.0
     except ValueError:
         size = 0.0
-    if size < LEAST:
+    if size < LEAST_MEMORY:
         raise WrongUsage(f"--memory: {text!r} is not an amount of at least 64 MiB, as in 4GB or 512MB")
     return size
 
@@ -44,4 +47,6 @@ def memory_needed(source: TableSource, n_columns: int) -> float:
     """Bytes that a fit to all rows at once takes, as far as the files tell; 0 where they do not."""
     if source.n_rows is not None:
         return float(BYTES_A_VALUE * source.n_rows * n_columns)
-    return BYTES_A_VALUE / CHARACTERS * (source.n_bytes or 0) * n_columns / len(source.column_names)
+    packed = any(without_compression(file.name) != file.name for file in source.files)
+    text = (source.n_bytes or 0) * (PACKED if packed else 1)
+    return BYTES_A_VALUE / CHARACTERS * text * n_columns / len(source.column_names)

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from ssgp.arrow_columns import family
 from ssgp.cli.columns import ColumnRoles
 from ssgp.cli.errors import CommandError, WrongUsage
+from ssgp.cli.moments import Moments
 from ssgp.cli.output import amount
 from ssgp.cli.progress_display import Display
 from ssgp.cli.targets import target_of
@@ -23,7 +24,7 @@ from ssgp.rows import random_rows
 from ssgp.table_encoder import TableEncoder
 from ssgp.table_files import BATCH_ROWS, TableSource
 
-__all__ = ["Moments", "Part", "StreamedTable", "TrainingTable", "WholeTable"]
+__all__ = ["Part", "StreamedTable", "TrainingTable", "WholeTable"]
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.integer]
@@ -43,28 +44,6 @@ class Part:
         """Some of them."""
         weight = None if self.weight is None else self.weight[chosen]
         return Part(self.table.filter(pa.array(chosen)), self.y[chosen], weight)
-
-
-class Moments:
-    """Mean and deviation of targets that come in parts."""
-
-    def __init__(self) -> None:
-        self.total, self.mean, self._squares = 0.0, 0.0, 0.0
-
-    def add(self, part: Part) -> None:
-        """Some more."""
-        weight = np.ones(len(part.y)) if part.weight is None else part.weight
-        own = float(weight.sum())
-        if own:
-            mean = float(np.average(part.y, weights=weight))
-            apart, self.total = mean - self.mean, self.total + own
-            self._squares += float(weight @ (part.y - mean) ** 2) + apart**2 * own * (1.0 - own / self.total)
-            self.mean += apart * own / self.total
-
-    @property
-    def deviation(self) -> float:
-        """Of all so far."""
-        return float(np.sqrt(self._squares / self.total))
 
 
 class TrainingTable(Protocol):
@@ -114,7 +93,7 @@ class WholeTable:
         held[_held_out(self.n_rows, hold_out, seed)] = True
         self._learned, self._held = (part[~held], part[held]) if held.any() else (part, part[held])
         self.moments = Moments()
-        self.moments.add(self._learned)
+        self.moments.add(self._learned.y, self._learned.weight)
 
     @property
     def n_learned(self) -> int:
@@ -138,8 +117,8 @@ class StreamedTable:
     """A table that is read in parts, three times, or four with rows held out."""
 
     def __init__(self, source: TableSource, roles: ColumnRoles, hold_out: float, seed: int, display: Display) -> None:
-        # A column of whole numbers may have others further on.
-        types = {field.name: pa.float64() for field in source.schema if pa.types.is_integer(field.type)}
+        # A column of whole numbers, or of nothing, may have others further on.
+        types = {field.name: pa.float64() for field in source.schema if _may_be_others(field.type)}
         self._source, self._roles = source.with_types(types), roles
         self.target_holds = family(source.schema.field(roles.target).type)
         self.moments = Moments()
@@ -156,9 +135,12 @@ class StreamedTable:
         """Fit the encoder to a sample of the rows to learn from, the regressor to all, in batches."""
         encoder, regressor = (step for _, step in model.steps)
         some = encoder.sampled_rows(self.n_learned)
+        regressor.fit_batches(self._batches(encoder, some, self._fit_encoder(encoder, some, display), display), **extra)
+
+    def _fit_encoder(self, encoder: TableEncoder, some: Indices, display: Display) -> Array:
+        """Fit it to some rows, and return what it makes of them."""
         sample = _joined([part[chosen] for part, chosen in _marked(self._learned(display), some) if chosen.any()])
-        encoded = encoder.fit_transform(sample.table, sample.y)
-        regressor.fit_batches(self._batches(encoder, some, encoded, display), **extra)
+        return encoder.fit_transform(sample.table, sample.y)
 
     def held_out(self) -> Iterator[Part]:
         """Rows to judge by."""
@@ -198,8 +180,12 @@ class StreamedTable:
             X, n_chosen = encoder.transform(part.table), int(chosen.sum())
             X[chosen] = encoded[done : done + n_chosen]
             done += n_chosen
-            self.moments.add(part)
+            self.moments.add(part.y, part.weight)
             yield X, part.y, part.weight
+
+
+def _may_be_others(found: pa.DataType) -> bool:
+    return pa.types.is_integer(found) or pa.types.is_null(found)
 
 
 def _known(rows: pa.Table, roles: ColumnRoles) -> tuple[Part, int]:
