@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from ssgp.leaves import LeafSums, SolvedNodes, leaf_sums, log_pruning_weights, solve_branch
+from ssgp.leaves import LeafSums, NodeArrays, leaf_sums, log_pruning_weights, solve_branch
 from ssgp.objectives import Block
 
 Q, RIDGE = 5, 0.7
@@ -155,9 +155,12 @@ class TestSolve:
 
     def test_levels_of_branches_are_joined_in_order(self, rng):
         parts = [solve_branch(branch(rng)[3], [4, 1], RIDGE, np.eye(Q))[1] for _ in range(3)]
-        joined = SolvedNodes.concatenate(parts)
-        assert joined.weights.shape == (12, Q)
-        np.testing.assert_array_equal(joined.rss[4:8], parts[1].rss)
+        joined = NodeArrays(12, np.eye(Q))
+        for part in parts:
+            joined.append(part)
+        np.testing.assert_array_equal(joined.nodes.rss, np.concatenate([part.rss for part in parts]))
+        np.testing.assert_array_equal(joined.nodes.sketch[4:8], parts[1].sketch.astype(np.float32))
+        np.testing.assert_array_equal(joined.nodes.weights[8:], parts[2].weights.astype(np.float32))
 
 
 class TestSketch:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ssgp.branches import fill_branch
 from ssgp.calibration import Calibration, Components
 from ssgp.correction import Correction
-from ssgp.leaves import SolvedNodes, log_pruning_weights
+from ssgp.leaves import NodeArrays, SolvedNodes, log_pruning_weights
 from ssgp.noise import NoisePrior, fit_noise_prior
 from ssgp.packing import Packed, pack
 from ssgp.partition import BisectingTree, grow_tree
@@ -217,7 +217,7 @@ def plant(
         Branches whose rows are also predicted by what the others leave of the tree.
     """
     signs = _signs(recipe.n_sketches, waves.n_features, seed)
-    step, branches = recipe.groups[0], []
+    step, solutions = recipe.groups[0], [NodeArrays(recipe.n_leaves // group, signs) for group in recipe.groups]
     leaves, looked, errors = [], [], []
     for part in table.by_leaf(partition, step):
         for first in range(0, part.rows.n_blocks, step):
@@ -230,8 +230,9 @@ def plant(
                 leaves.append(part.first_leaf + first + np.repeat(np.arange(step), np.diff(bounds)))
                 looked.append(part.index[inside])
                 errors.append(error)
-            branches.append([_stored(nodes) for nodes in solved])
-    levels = _levels([SolvedNodes.concatenate(list(level)) for level in zip(*branches, strict=True)], recipe)
+            for solution, nodes in zip(solutions, solved, strict=True):
+                solution.append(nodes)
+    levels = _levels([solution.nodes for solution in solutions], recipe)
     tree = SpectralTree(partition, waves, levels)
     if not looked:
         return tree, None
@@ -239,12 +240,6 @@ def plant(
     noise = np.array([level.noise_variance[leaf // level.group] for level in levels], np.float32)
     said = tree.averaged(leaf, np.concatenate(errors, axis=1), noise)
     return tree, LeftOut(np.concatenate(looked), *said)
-
-
-def _stored(nodes: SolvedNodes) -> SolvedNodes:
-    """What is kept while the other branches are solved."""
-    weights, sketch = nodes.weights.astype(np.float32), nodes.sketch.astype(np.float32)
-    return replace(nodes, weights=weights, sketch=sketch, factor=None)
 
 
 def _signs(n_sketches: int | None, size: int, seed: int) -> Array:

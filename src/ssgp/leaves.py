@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessI
 
 from ssgp.objectives import LEAST_RIDGE, Block
 
-__all__ = ["LeafSums", "SolvedNodes", "leaf_sums", "log_pruning_weights", "solve_branch"]
+__all__ = ["LeafSums", "NodeArrays", "SolvedNodes", "leaf_sums", "log_pruning_weights", "solve_branch"]
 
 Array = NDArray[np.floating]
 
@@ -107,11 +107,30 @@ class SolvedNodes:
     ridge: Array
     factor: Array | None = None
 
-    @staticmethod
-    def concatenate(parts: "list[SolvedNodes]") -> "SolvedNodes":
-        """Nodes of several branches, without their factors."""
-        fields = (field.name for field in dataclasses.fields(SolvedNodes) if field.name != "factor")
-        return SolvedNodes(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
+
+class NodeArrays:
+    """Room for the models of a level, which come branch by branch; vectors are kept in single precision.
+
+    Parameters
+    ----------
+    n_nodes : int
+        p.
+    signs : array of shape (k, q)
+        See `solve_branch`.
+    """
+
+    def __init__(self, n_nodes: int, signs: Array) -> None:
+        n_sketches, size = signs.shape
+        weights, sketch = np.empty((n_nodes, size), np.float32), np.empty((n_nodes, n_sketches, size), np.float32)
+        self.nodes, self._filled = SolvedNodes(weights, sketch, *np.empty((4, n_nodes))), 0
+
+    def append(self, nodes: SolvedNodes) -> None:
+        """The next nodes."""
+        own = slice(self._filled, self._filled + len(nodes.count))
+        for part in dataclasses.fields(SolvedNodes):
+            if part.name != "factor":
+                getattr(self.nodes, part.name)[own] = getattr(nodes, part.name)
+        self._filled = own.stop
 
 
 def solve_branch(

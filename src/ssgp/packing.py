@@ -55,9 +55,10 @@ class Packed:
 
 def pack(vectors: Array, matters: Array) -> Packed:
     """Pack vectors (p, k, q); `matters` (p,) is the deviation that a product's rounding is held against."""
-    scale = np.abs(vectors).max(axis=2)
+    scale = np.maximum(vectors.max(axis=2), -vectors.min(axis=2))
     scale[scale == 0] = 1.0
     rounding = HALF_ULP * np.sqrt(np.einsum("pkq,pkq->pk", vectors, vectors) / 6.0)
     fine = np.mean(rounding <= TOLERATED * matters[:, None]) > 0.99
-    values = vectors / scale[:, :, None]
-    return Packed(values.astype(np.float16 if fine else np.float32), scale.astype(np.float32))
+    values = np.empty(vectors.shape, np.float16 if fine else np.float32)
+    np.divide(vectors, scale[:, :, None], out=values, casting="same_kind")
+    return Packed(values, scale.astype(np.float32))

@@ -58,7 +58,7 @@ class MemoryShares:
         """Shares of so many bytes, None for our own choice."""
         memory = int(max_memory or MEMORY)
         sampled_rows = memory // 8 // (4 * (n_inputs + 1))
-        return cls(memory // 4, max(LEAST_SAMPLED, min(MOST_SAMPLED, sampled_rows)), memory // 32)
+        return cls(memory // 4, max(LEAST_SAMPLED, min(MOST_SAMPLED, sampled_rows)), memory // 64)
 
 
 @dataclass(frozen=True)
