@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.checkpoints import checksum
+from ssgp.freed_memory import give_back
 from ssgp.partition import ASSIGN_ROWS, BisectingTree
 from ssgp.row_files import RecordFile, RowFile
 from ssgp.rows import Rows, Standardizer, block_order
@@ -187,6 +188,7 @@ class FileTable:
                 pieces = [runs.read(int(first), int(last)) for first, last in places[:, part : part + 2]]
                 found = _sorted(np.concatenate(pieces), int(ends[part]), int(ends[part + 1]))
                 yield found
+                give_back()
                 self.after_rows(len(found.index))
 
     @property
@@ -215,6 +217,7 @@ class FileTable:
             run["weight"] = rows.weight[order]
         began = runs.n_records
         runs.append(run)
+        give_back()
         return began + np.searchsorted(leaf[order], ends)
 
     def _standardized(self, X: Array, y: Array, weight: Array | None) -> Rows:
