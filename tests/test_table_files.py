@@ -4,6 +4,7 @@ import gzip
 import io
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
@@ -181,3 +182,14 @@ def test_places_that_cannot_be_written_to(tmp_path):
     }.items():
         with pytest.raises(TableFileError, match=message):
             check_output(name)
+
+
+def test_groups_of_rows_are_fetched_one_at_a_time(tmp_path):
+    """All of a file at once would be as large as the file."""
+    numbers = np.random.default_rng(0).normal(size=200_000)
+    pq.write_table(pa.table({"number": numbers}), tmp_path / "groups.parquet", row_group_size=10_000)
+    before, most = pa.total_allocated_bytes(), 0
+    for batch in open_table(tmp_path / "groups.parquet").batches():
+        assert batch.num_rows == 10_000
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < numbers.nbytes / 2

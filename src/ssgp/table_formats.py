@@ -67,8 +67,10 @@ class Parquet(TableFormat):
         return self._file(data).metadata.num_rows
 
     def batches(self, data: BinaryIO, columns: Sequence[str], rows: int, types: Types) -> Iterator[Any]:
-        """A group of rows at a time."""
-        return self._file(data).iter_batches(batch_size=rows, columns=list(columns))
+        """A group of rows at a time: Arrow would fetch all groups that it is asked for beforehand."""
+        file = self._file(data)
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(columns))
 
     def read(self, data: BinaryIO, columns: Sequence[str], types: Types) -> pa.Table:
         """All rows."""
