@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from helpers import wavy
 from ssgp import SpectralForestRegressor, forest_fitting, planting
 from ssgp.checkpoints import Checkpoint
 
-SETTINGS = {"n_trees": 3, "max_iter": 40, "n_frequencies": 8, "n_jobs": 1, "random_state": 0}
+SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 40, "n_frequencies": 8, "n_jobs": 1, "random_state": 0}
 
 
 class Killed(BaseException):

@@ -1,6 +1,7 @@
 """Fits to tables given in parts."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from ssgp.progress import observed
 from ssgp.sizes import MemoryShares
 
 N_ROWS = 6000
-SETTINGS = {"n_trees": 3, "max_iter": 60, "random_state": 0}
+SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 60, "random_state": 0}
 
 
 @pytest.fixture

@@ -110,6 +110,7 @@ def test_what_is_held_out_is_hidden_from_the_table(in_memory):
     unseen, rest, table = training.held_out(np.arange(90, 100))
     np.testing.assert_array_equal(unseen.X, in_memory.rows.X[places[90:]])
     np.testing.assert_array_equal(rest.X, in_memory.rows.X[places[:90]])
+    assert isinstance(table, MemoryTable)
     np.testing.assert_array_equal(table.hidden, places[90:])
 
 

@@ -13,7 +13,8 @@ PLENTY = MemoryShares(model_bytes=2**40, sampled_rows=10**9, part_bytes=2**30)
 
 def sizes(n_rows, n_inputs=8, memory=PLENTY, **given) -> ForestSizes:
     names = ("n_frequencies", "n_trees", "leaf_size", "max_iter", "n_sketches")
-    return choose_sizes(n_rows, n_inputs, *({"n_sketches": 1, **given}.get(name) for name in names), memory)
+    settings = {name: {"n_sketches": 1, **given}.get(name) for name in names}
+    return choose_sizes(n_rows, n_inputs, **settings, memory=memory)
 
 
 @pytest.mark.parametrize("n_inputs", [1, 8, 90])
