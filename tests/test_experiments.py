@@ -209,6 +209,18 @@ class TestVerdicts:
             rows += made_up(method=method, gamma=None, n_draws=1, rmse=error)
         assert claims.beats_the_others("aimpeak")(Results(rows)).outcome == outcome
 
+    def test_methods_are_compared_on_the_splits_that_all_have(self):
+        rows = made_up(rmse=1.0) + made_up(rmse=100.0, split="1")
+        for method in ("PIC+", "DTC+", "VSSGP"):
+            rows += made_up(method=method, gamma=None, n_draws=1, rmse=2.0)
+        assert claims.beats_the_others("aimpeak")(Results(rows)).outcome == "reproduced"
+
+    def test_a_method_that_is_missing_is_not_beaten(self):
+        rows = made_up(rmse=1.0) + made_up(method="DTC+", gamma=None, n_draws=1, rmse=2.0)
+        verdict = claims.beats_the_others("aimpeak")(Results(rows))
+        assert verdict.outcome == "in part"
+        assert verdict.finding.endswith("PIC+ and VSSGP: not run yet.")
+
     @pytest.mark.parametrize(
         ("power", "theirs", "outcome"), [(1, 1.0, "reproduced"), (1, 1e3, "in part"), (4, 1.0, "not reproduced")]
     )
