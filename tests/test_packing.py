@@ -66,3 +66,13 @@ def test_pickles_hold_what_was_packed_alone(rng):
     pickled = pickle.dumps(packed)
     assert len(pickled) < packed.nbytes + 1000
     np.testing.assert_array_equal(pickle.loads(pickled).dot(phi, node), before)
+
+
+def test_few_products_do_not_unpack_all(rng):
+    packed = pack(rng.normal(size=(500, 2, 7)).astype(np.float32), np.ones(500))
+    phi, node = rng.normal(size=(10, 7)).astype(np.float32), rng.integers(500, size=10)
+    found = packed.dot(phi, node)
+    assert "_singles" not in vars(packed)
+    packed.dot(np.tile(phi, (50, 1)), np.tile(node, 50))
+    assert "_singles" in vars(packed)
+    np.testing.assert_array_equal(packed.dot(phi, node), found)

@@ -14,6 +14,8 @@ Array = NDArray[np.floating]
 # mean square 1/2 may lose so much of the deviation they matter against.
 HALF_ULP = 2.0**-11
 TOLERATED = 0.05
+# So many times as many vectors as are asked for are not unpacked for them.
+FEW_TIMES = 8
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,16 @@ class Packed:
 
     def dot(self, phi: Array, node: NDArray[np.integer]) -> Array:
         """Products of each row's features (n, q) with its node's vectors, shape (n, k)."""
-        vectors = self._singles.take(node, axis=0, mode="clip")
+        vectors = self._taken(node)
         if vectors.shape[1] == 1:
             return np.einsum("nq,nq->n", phi, vectors[:, 0])[:, None]
         return np.einsum("nq,nkq->nk", phi, vectors)
+
+    def _taken(self, node: NDArray[np.integer]) -> Array:
+        """Vectors (n, k, q) of nodes in single precision: few of them without unpacking all."""
+        if "_singles" not in vars(self) and FEW_TIMES * len(node) < len(self.values):
+            return self.values[node].astype(np.float32) * self.scale[node][:, :, None]
+        return self._singles.take(node, axis=0, mode="clip")
 
     def __getstate__(self) -> dict:
         """Pickle what was packed alone."""
