@@ -13,6 +13,7 @@ import pytest
 from helpers import wavy
 from ssgp import SpectralForestRegressor, forest_fitting, planting
 from ssgp.checkpoints import Checkpoint
+from ssgp.whole_file import whole_file
 
 SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 40, "n_frequencies": 8, "n_jobs": 1, "random_state": 0}
 
@@ -114,6 +115,17 @@ def test_a_folder_of_something_else_is_left_alone(table, tmp_path):
     with pytest.raises(ValueError, match="has other files in it; choose an empty folder"):
         SpectralForestRegressor(**SETTINGS).fit(*table, checkpoint=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_killed_while_the_first_file_is_written(tmp_path):
+    with whole_file(tmp_path / "fit.json") as part:
+        part.touch()
+    os.rename(tmp_path / "fit.json", part)
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.begin({"seed": 1})
+    assert Checkpoint(tmp_path).same_seed(2) == 1
+    checkpoint.delete()
+    assert not tmp_path.exists()
 
 
 def test_only_parts_are_deleted(tmp_path):

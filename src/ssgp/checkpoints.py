@@ -18,6 +18,8 @@ __all__ = ["Checkpoint", "checksum"]
 T = TypeVar("T")
 
 ABOUT = "fit.json"
+# Files that were being written when a fit was killed.
+UNFINISHED = ".*.part"
 
 
 class Checkpoint:
@@ -36,7 +38,8 @@ class Checkpoint:
             return
         if not self._folder.is_dir():
             raise NotADirectoryError(f"checkpoint must be a folder; {os.fspath(self._folder)!r} is a file")
-        if not self._known() and any(self._folder.iterdir()):
+        # A kill while the first file was written leaves its part behind.
+        if not self._known() and set(self._folder.iterdir()) - set(self._folder.glob(UNFINISHED)):
             raise ValueError(f"checkpoint {os.fspath(self._folder)!r} has other files in it; choose an empty folder")
 
     @property
@@ -95,7 +98,7 @@ class Checkpoint:
     def delete(self) -> None:
         """Remove what was kept, and the folder if nothing else is in it."""
         if self._folder is not None:
-            for path in [*self._folder.glob("*.safetensors"), *self._folder.glob(".*.part"), self._folder / ABOUT]:
+            for path in [*self._folder.glob("*.safetensors"), *self._folder.glob(UNFINISHED), self._folder / ABOUT]:
                 path.unlink(missing_ok=True)
             with suppress(OSError):
                 self._folder.rmdir()
