@@ -8,10 +8,10 @@ One block is the exact Gaussian process; blocks of one row leave only variances 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from ssgp.ascent import Model
 from ssgp.feature_maps import InducingMap
@@ -19,6 +19,7 @@ from ssgp.inducing import InducingFeatures
 from ssgp.linear_bound import Sums, WeightPosterior
 from ssgp.noise import LOG_TWO_PI
 from ssgp.objectives import Block
+from ssgp.triangular import CholeskyFactor
 
 __all__ = ["BlockLikelihood", "SolvedBlock", "solve_block"]
 
@@ -27,7 +28,7 @@ Array = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class SolvedBlock:
-    """A block of rows and the inverse of their covariance given the inducing values.
+    """A block of rows and the factor of their covariance given the inducing values.
 
     Attributes
     ----------
@@ -39,10 +40,8 @@ class SolvedBlock:
         Covariances of the rows with the inducing values.
     psi : array of shape (n, k)
         Features.
-    inverse : array of shape (n, n)
-        C_k^-1.
-    log_determinant : float
-        log |C_k|.
+    factor : CholeskyFactor
+        Of C_k.
     """
 
     X: Array
@@ -50,8 +49,12 @@ class SolvedBlock:
     covariance: Array
     cross: Array
     psi: Array
-    inverse: Array
-    log_determinant: float
+    factor: CholeskyFactor
+
+    @cached_property
+    def whitened(self) -> Array:
+        """Features of independent rows of unit noise, shape (n, k)."""
+        return self.factor.solve_columns(self.psi)
 
 
 def inducing_of(model: Model) -> InducingFeatures:
@@ -69,10 +72,7 @@ def solve_block(model: Model, block: Block) -> SolvedBlock:
     psi = inducing.from_covariance(cross)
     C = covariance - psi @ psi.T
     C[np.diag_indices(len(C))] += _noise(model, block)
-    factor = cho_factor(C, lower=True, check_finite=False)
-    inverse = cho_solve(factor, np.eye(len(C)), check_finite=False)
-    log_determinant = 2.0 * float(np.log(np.diagonal(factor[0])).sum())
-    return SolvedBlock(X, block.y.astype(float), covariance, cross, psi, inverse, log_determinant)
+    return SolvedBlock(X, block.y.astype(float), covariance, cross, psi, CholeskyFactor.of(C))
 
 
 def _noise(model: Model, block: Block) -> Array:
@@ -90,9 +90,9 @@ class BlockLikelihood:
     def sums(self) -> Sums:
         """Natural statistics of the block."""
         solved = self.solved
-        along = solved.inverse @ solved.psi
-        constant = solved.y @ solved.inverse @ solved.y + solved.log_determinant + len(solved.y) * LOG_TWO_PI
-        return Sums(solved.psi.T @ along, along.T @ solved.y, float(constant) + self._repeats()[0])
+        features, y = solved.whitened, solved.factor.solve(solved.y)
+        constant = float(y @ y) + solved.factor.log_determinant + len(y) * LOG_TWO_PI
+        return Sums(features.T @ features, y @ features, constant + self._repeats()[0])
 
     def _repeats(self) -> tuple[float, float]:
         """Minus twice what is left of the log density of rows that count for several, and its slope in log noise.
@@ -108,11 +108,12 @@ class BlockLikelihood:
     def gradient(self, posterior: WeightPosterior) -> tuple[float, Array]:
         """Expected log likelihood of the block and its gradient with respect to the model's flat vector."""
         inducing, solved = inducing_of(self.model), self.solved
-        psi, inverse = solved.psi, solved.inverse
-        error = inverse @ (solved.y - psi @ posterior.mean)
-        spread = inverse @ (psi @ posterior.covariance)
+        psi, factor = solved.psi, solved.factor
+        error = factor.solve_transposed(factor.solve(solved.y - psi @ posterior.mean))
+        along = factor.solve_columns_transposed(solved.whitened)
+        spread = along @ posterior.covariance
         # Derivative of the expected log likelihood with respect to C_k, which holds K_kk, psi and the noise.
-        by_C = 0.5 * (np.outer(error, error) + spread @ (psi.T @ inverse) - inverse)
+        by_C = 0.5 * (np.outer(error, error) + spread @ along.T - factor.matrix_inverse())
         by_psi = np.outer(error, posterior.mean) - spread - 2.0 * (by_C @ psi)
         found = inducing.gradient(solved.X, solved.cross, psi, by_psi)
         kernel = inducing.kernel
@@ -121,7 +122,7 @@ class BlockLikelihood:
         floor = 1e-9 * kernel.variance
         residual = float((solved.y - psi @ posterior.mean) @ error) + float(np.sum(spread * psi))
         repeats, by_repeats = self._repeats()
-        value = -0.5 * (residual + solved.log_determinant + len(psi) * LOG_TWO_PI + repeats)
+        value = -0.5 * (residual + factor.log_determinant + len(psi) * LOG_TWO_PI + repeats)
         gradient = np.concatenate(
             [
                 found.places.ravel(),

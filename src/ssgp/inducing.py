@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from ssgp.kernels import SquaredExponential
+from ssgp.triangular import CholeskyFactor
 
 __all__ = ["InducingFeatures", "InducingGradient"]
 
@@ -53,9 +53,9 @@ class InducingFeatures:
         return K
 
     @cached_property
-    def factor(self) -> Array:
-        """L, lower triangular."""
-        return np.linalg.cholesky(self.covariance)
+    def factor(self) -> CholeskyFactor:
+        """L."""
+        return CholeskyFactor.of(self.covariance)
 
     def __call__(self, X: Array) -> Array:
         """Psi of rows X (n, d), shape (n, k)."""
@@ -63,7 +63,7 @@ class InducingFeatures:
 
     def from_covariance(self, K: Array) -> Array:
         """Psi of rows whose covariances with the inducing values are K (n, k)."""
-        return solve_triangular(self.factor, K.T, lower=True, check_finite=False).T
+        return self.factor.solve(K)
 
     def residual(self, psi: Array) -> Array:
         """Variance that the inducing values leave, shape (n,)."""
@@ -75,7 +75,7 @@ class InducingFeatures:
         `K` and `psi` are those of rows X.
         """
         L = self.factor
-        by_K = solve_triangular(L, by_psi.T, lower=True, trans=1, check_finite=False).T
+        by_K = L.solve_transposed(by_psi)
         by_factor = -np.tril(by_K.T @ psi)
         by_covariance = _through_cholesky(L, by_factor)
         places = self.places
@@ -86,10 +86,9 @@ class InducingFeatures:
         return InducingGradient(by_places + one + other, by_length + own_length, by_variance + own_variance + jitter)
 
 
-def _through_cholesky(L: Array, by_factor: Array) -> Array:
+def _through_cholesky(L: CholeskyFactor, by_factor: Array) -> Array:
     """Gradient with respect to a symmetric matrix, from that with respect to its lower factor."""
-    inner = np.tril(L.T @ by_factor)
-    inner[np.diag_indices(len(L))] *= 0.5
-    half = solve_triangular(L, inner, lower=True, trans=1, check_finite=False)
-    full = solve_triangular(L, half.T, lower=True, trans=1, check_finite=False).T
+    inner = np.tril(L.multiply_transposed(by_factor))
+    inner[np.diag_indices(len(inner))] *= 0.5
+    full = L.solve_transposed(L.solve_columns_transposed(inner))
     return 0.5 * (full + full.T)

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from ssgp.noise import LOG_TWO_PI
 from ssgp.objectives import Block
+from ssgp.triangular import CholeskyFactor
 
 __all__ = ["FeatureGradient", "Moments", "Sums", "WeightPosterior", "feature_gradient"]
 
@@ -99,12 +99,10 @@ class WeightPosterior:
     @classmethod
     def best(cls, sums: Sums) -> tuple["WeightPosterior", float]:
         """The q(w) of the highest bound, and the bound."""
-        size = len(sums.cross)
-        factor = cho_factor(sums.gram + np.eye(size), lower=True)
-        covariance = cho_solve(factor, np.eye(size))
+        factor = CholeskyFactor.of(sums.gram + np.eye(len(sums.cross)))
+        covariance = factor.matrix_inverse()
         mean = covariance @ sums.cross
-        log_determinant = 2.0 * float(np.log(np.diagonal(factor[0])).sum())
-        bound = -0.5 * (sums.constant - float(sums.cross @ mean) + log_determinant)
+        bound = -0.5 * (sums.constant - float(sums.cross @ mean) + factor.log_determinant)
         return cls(mean, covariance), bound
 
     def divergence(self) -> float:

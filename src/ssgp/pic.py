@@ -163,7 +163,7 @@ class PICRegressor(InducingRegressor):
         inducing, solved = inducing_of(self._model), solve_block(self._model, self._rows.block(block))
         psi = inducing(X)
         residual = inducing.kernel(X, solved.X) - psi @ solved.psi.T
-        gain = residual @ solved.inverse
+        gain = solved.factor.solve_transposed(solved.factor.solve(residual))
         effective = psi - gain @ solved.psi
         mean = effective @ self._weights.mean + gain @ solved.y
         if not with_variance:
