@@ -2,24 +2,34 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp.threads import map_in_threads
 from ssgp.validation import check_count, check_levels, check_target
 
 __all__ = ["DistributionRegressor", "Distributions"]
 
 Array = NDArray[np.floating]
+Result = TypeVar("Result")
+
+# Rows whose distributions a thread looks at.
+AT_ONCE = 1 << 14
 
 
 class Distributions(Protocol):
     """Of n rows."""
 
-    def rows(self, some: NDArray[np.integer]) -> Self:
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        ...
+
+    def rows(self, some: slice | NDArray[np.integer]) -> Self:
         """Some of them."""
         ...
 
@@ -137,8 +147,25 @@ class DistributionRegressor(ABC):
         """Independent draws of observations at X (n, d), shape (n, n_samples)."""
         n_samples = check_count(n_samples, "n_samples", 1)
         rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        return self._by_part(X, lambda found, _: found.sample(n_samples, rng).T)
+        return np.concatenate([found.sample(n_samples, rng) for found, _ in self._distributions(X)])
 
     def _by_part(self, X: ArrayLike, what: Callable[[Distributions, slice], Array]) -> Array:
         """What is asked of the distributions, (k, rows), for all rows: shape (n, k)."""
-        return np.concatenate([what(found, part) for found, part in self._distributions(X)], axis=1).T
+        return np.concatenate(self._looked_at(X, what), axis=1).T
+
+    def _looked_at(self, X: ArrayLike, what: Callable[[Distributions, slice], Result]) -> list[Result]:
+        """What is asked of the distributions of some rows at a time, in threads, in the rows' order."""
+        results: list[Result] = []
+        for found, part in self._distributions(X):
+            pieces = [slice(start, min(start + AT_ONCE, found.n_rows)) for start in range(0, found.n_rows, AT_ONCE)]
+
+            def look(piece: slice, found: Distributions = found, first: int = part.start) -> Result:
+                return what(found.rows(piece), slice(first + piece.start, first + piece.stop))
+
+            results += map_in_threads(look, pieces, self._threads_to_look)
+        return results
+
+    @property
+    def _threads_to_look(self) -> int | None:
+        """As many as `n_jobs` says."""
+        return getattr(self, "n_jobs", None)

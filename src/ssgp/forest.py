@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ssgp.branches import fill_branch
@@ -17,7 +16,7 @@ from ssgp.packing import Packed, pack
 from ssgp.partition import BisectingTree, grow_tree
 from ssgp.row_tables import RowTable
 from ssgp.rows import Rows
-from ssgp.threads import n_threads, one_blas_thread
+from ssgp.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.waves import Waves
 
 __all__ = ["Forest", "LeftOut", "Level", "SpectralTree", "TreeRecipe", "grow_partition", "plant"]
@@ -349,5 +348,4 @@ class Forest:
 def _in_chunks(n_rows: int, predict: Callable[[int], None], n_jobs: int | None) -> None:
     """Call `predict` with the start of every chunk, in threads."""
     with one_blas_thread():
-        starts = range(0, n_rows, CHUNK)
-        Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(predict)(s) for s in starts)
+        map_in_threads(predict, range(0, n_rows, CHUNK), n_jobs)

@@ -53,9 +53,14 @@ class InducingFeatures:
         return K
 
     @cached_property
-    def factor(self) -> CholeskyFactor:
-        """L."""
-        return CholeskyFactor.of(self.covariance)
+    def factor(self) -> Array:
+        """L; what is above its diagonal is never read."""
+        return CholeskyFactor.of(self.covariance).lower
+
+    @cached_property
+    def triangle(self) -> CholeskyFactor:
+        """L, to multiply and solve with."""
+        return CholeskyFactor(self.factor)
 
     def __call__(self, X: Array) -> Array:
         """Psi of rows X (n, d), shape (n, k)."""
@@ -63,7 +68,7 @@ class InducingFeatures:
 
     def from_covariance(self, K: Array) -> Array:
         """Psi of rows whose covariances with the inducing values are K (n, k)."""
-        return self.factor.solve(K)
+        return self.triangle.solve(K)
 
     def residual(self, psi: Array) -> Array:
         """Variance that the inducing values leave, shape (n,)."""
@@ -74,7 +79,7 @@ class InducingFeatures:
 
         `K` and `psi` are those of rows X.
         """
-        L = self.factor
+        L = self.triangle
         by_K = L.solve_transposed(by_psi)
         by_factor = -np.tril(by_K.T @ psi)
         by_covariance = _through_cholesky(L, by_factor)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp, stdtr, stdtrit
+from scipy.special import gammaln, stdtr, stdtrit
 
 __all__ = ["StudentMixture", "average"]
 
@@ -45,6 +45,11 @@ class StudentMixture:
     scale: Array
     dof: Array
     share: Array | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.location.shape[1]
 
     def rows(self, some: slice | NDArray[np.bool_] | NDArray[np.integer]) -> "StudentMixture":
         """Some of the rows."""
@@ -87,7 +92,7 @@ class StudentMixture:
         parts = self._log_peaks() - (0.5 * self.dof + 0.5) * np.log1p(z * z / self.dof)
         with np.errstate(divide="ignore"):
             parts += -np.log(len(parts)) if self.share is None else np.log(self.share)
-        return np.asarray(logsumexp(parts, axis=0))
+        return np.logaddexp.reduce(parts, axis=0)
 
     def _log_peaks(self) -> Array:
         """Log densities of the components at their locations, shape (T, n)."""

@@ -4,7 +4,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -15,7 +14,7 @@ from ssgp.inducing_regressor import InducingRegressor
 from ssgp.linear_bound import WeightPosterior
 from ssgp.partition import BisectingTree, grow_tree
 from ssgp.rows import Rows
-from ssgp.threads import one_blas_thread
+from ssgp.threads import map_in_threads, one_blas_thread
 
 __all__ = ["PICRegressor"]
 
@@ -153,9 +152,7 @@ class PICRegressor(InducingRegressor):
                 variance[rows] = spread
 
         with one_blas_thread():
-            Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
-                delayed(predict)(block) for block in np.unique(at)
-            )
+            map_in_threads(predict, np.unique(at), self.n_jobs)
         return mean, variance
 
     def _in_block(self, X: Array, block: int, with_variance: bool) -> tuple[Array, Array | None]:

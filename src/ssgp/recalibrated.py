@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ssgp.calibration import MOST_DOF
@@ -113,9 +114,9 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         y = check_target(y, X)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         some = _some_rows(y, weight)
-        mixtures = [mixture.rows(some[part]) for mixture, part in self._uncorrected(X)]
+        mixtures = [mixture for mixture, _ in self._uncorrected(_safe_indexing(X, some))]
         self.recalibration_ = fit_recalibration(mixtures, y[some], None if weight is None else weight[some])
-        self.n_recalibration_rows_ = int(some.sum())
+        self.n_recalibration_rows_ = len(some)
         return self
 
     def _means(self, X: ArrayLike) -> Array:
@@ -126,6 +127,10 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         check_is_fitted(self)
         for mixture, part in self._uncorrected(X):
             yield self.recalibration_(mixture), part
+
+    @property
+    def _threads_to_look(self) -> int | None:
+        return getattr(self.regressor, "n_jobs", None)
 
     def _uncorrected(self, X: ArrayLike) -> Iterator[tuple[StudentMixture, slice]]:
         """What the regressor says; a normal distribution is a mixture of one Student-t."""
@@ -183,13 +188,11 @@ def original(regressor: Any) -> Any:  # noqa: ANN401  any regressor of the libra
     return regressor.regressor if isinstance(regressor, RecalibratedRegressor) else regressor
 
 
-def _some_rows(y: Array, weight: Array | None) -> NDArray[np.bool_]:
-    """Which rows to learn from: those that count, or so many of them at random."""
+def _some_rows(y: Array, weight: Array | None) -> NDArray[np.integer]:
+    """Which rows to learn from: those that count, or so many of them at random, in their order."""
     known = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
     if len(known) < LEAST_ROWS:
         raise ValueError(f"a recalibration needs at least {LEAST_ROWS} rows that count, and X has {len(known)}")
     if len(known) > MOST_ROWS:
-        known = np.random.default_rng(0).choice(known, MOST_ROWS, replace=False)
-    chosen = np.zeros(len(y), dtype=bool)
-    chosen[known] = True
-    return chosen
+        return np.sort(np.random.default_rng(0).choice(known, MOST_ROWS, replace=False))
+    return known

@@ -44,7 +44,12 @@ class StretchedMixture:
     below: float
     above: float
 
-    def rows(self, some: NDArray[np.integer]) -> "StretchedMixture":
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return self.mixture.n_rows
+
+    def rows(self, some: slice | NDArray[np.integer]) -> "StretchedMixture":
         """Some of the rows."""
         return replace(self, mixture=self.mixture.rows(some))
 

@@ -1,14 +1,18 @@
-"""One BLAS thread inside small steps: parallelism here is over blocks and chunks of rows."""
+"""Threads: over blocks and chunks of rows, with one BLAS thread inside small steps."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
+from typing import Any, TypeVar
 
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["n_threads", "one_blas_thread"]
+__all__ = ["map_in_threads", "n_threads", "one_blas_thread"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 _in_use = Lock()
 
@@ -16,6 +20,12 @@ _in_use = Lock()
 def n_threads(n_jobs: int | None) -> int:
     """Threads that a setting of `n_jobs` stands for; None is one."""
     return max(1, effective_n_jobs(n_jobs or 1))
+
+
+def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
+    """What a function returns for each item, in their order."""
+    in_threads: Any = Parallel(n_jobs, prefer="threads", require="sharedmem")
+    return list(in_threads(delayed(function)(item) for item in items))
 
 
 @cache

@@ -21,7 +21,7 @@ _invert_triangle, _invert_matrix = get_lapack_funcs(("trtri", "potri"), dtype=np
 
 @dataclass(frozen=True)
 class CholeskyFactor:
-    """Lower triangular L of a matrix L L^T, in Fortran's order; what is above its diagonal is never read."""
+    """Lower triangular L of a matrix L L^T; what is above its diagonal is never read."""
 
     lower: Array
 

@@ -10,7 +10,7 @@ from ssgp.cli.errors import INTERRUPTED
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.output import Output, duration, table_lines
 from ssgp.cli.predictor import Predictor
-from ssgp.cli.scores import Scores, judge, judge_normal
+from ssgp.cli.scores import Judge, Scores, judge_normal
 from ssgp.datasets import Split, load_flights
 from ssgp.progress import observed
 from ssgp.spectral_forest import SpectralForestRegressor
@@ -48,7 +48,7 @@ def _judged(model: SpectralForestRegressor, flights: Split, y_train: Array) -> d
     """Scores of the forest, and of the mean and deviation of the training rows."""
     mean, std, y = float(y_train.mean()), float(y_train.std()), flights.y_test
     scores, baseline = Scores(mean), Scores(mean)
-    scores.add(y, judge(Predictor(None, model, {}), flights.X_test, y))
+    scores.add(y, Judge()(Predictor(None, model, {}), flights.X_test, y))
     baseline.add(y, judge_normal(y, np.full(len(y), mean), np.full(len(y), std)))
     return {"model": scores.summary(), "baseline": baseline.summary()}
 

@@ -12,7 +12,7 @@ from ssgp.cli.moments import Moments
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
-from ssgp.cli.scores import Scores, judge, judge_normal, scores_text
+from ssgp.cli.scores import Judge, Scores, judge_normal, scores_text
 from ssgp.recalibrated import LEAST_ROWS, MOST_ROWS, RecalibratedRegressor, original
 from ssgp.recalibration import Recalibration
 from ssgp.saved_models import read_summary, save
@@ -98,13 +98,14 @@ def _judge_all(
     """Scores of all predictors and of the baseline, and how many rows have no target."""
     scores, n_missing = {name: Scores(moments[0]) for name in (*predictors, "baseline")}, 0
     first, n_rows = predictors["model"], judged.source.n_rows
+    judge = Judge(n_rows)
     display("row", 0, n_rows)
     for rows, y, n_without in judged.batches(first.inputs):
         n_missing += n_without
         if len(y):
             X = first.encode(rows)
             for name, predictor in predictors.items():
-                scores[name].add(y, judge(predictor, X, y))
+                scores[name].add(y, judge(predictor, X, y, scores[name].n_rows))
             scores["baseline"].add(y, judge_normal(y, *(np.full(len(y), moment) for moment in moments)))
         display("row", scores["baseline"].n_rows + n_missing, n_rows)
     judged.check_count(scores["baseline"].n_rows)

@@ -15,7 +15,7 @@ from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.predictor import Predictor
-from ssgp.cli.scores import Scores, judge, judge_normal, scores_text
+from ssgp.cli.scores import Judge, Scores, judge_normal, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
 from ssgp.column_encodings import Dropped
@@ -173,9 +173,9 @@ def _notes(roles: ColumnRoles, rows: TrainingTable, seconds: float) -> dict[str,
 def _judged(predictor: Predictor, rows: TrainingTable) -> dict[str, Any]:
     """Scores of the model and of the training rows' mean and deviation."""
     mean, std = predictor.notes["target_mean"], predictor.notes["target_deviation"] or 1.0
-    scores, baseline = Scores(mean), Scores(mean)
+    scores, baseline, judge = Scores(mean), Scores(mean), Judge()
     for part in rows.held_out():
-        scores.add(part.y, judge(predictor, predictor.encode(part.table), part.y))
+        scores.add(part.y, judge(predictor, predictor.encode(part.table), part.y, scores.n_rows))
         baseline.add(part.y, judge_normal(part.y, np.full(len(part.y), mean), np.full(len(part.y), std)))
     return {"model": scores.summary(), "baseline": baseline.summary()}
 

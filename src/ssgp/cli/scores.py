@@ -11,7 +11,7 @@ from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.distribution_regressor import Distributions
 
-__all__ = ["LEVELS", "Judged", "Scores", "judge", "judge_normal", "scores_text"]
+__all__ = ["LEVELS", "Judge", "Judged", "Scores", "judge_normal", "scores_text"]
 
 Array = NDArray[np.floating]
 
@@ -20,8 +20,10 @@ LEVELS = (0.5, 0.9, 0.95)
 TAILS = [*(0.5 - level / 2 for level in LEVELS), *(0.5 + level / 2 for level in LEVELS)]
 # Draws of a mixture from which its CRPS is estimated, without bias.
 CRPS_DRAWS = 50
-# Rows of a batch of which the CRPS and the width of intervals, which are slow to compute, are looked at.
-DETAILED_ROWS = 1 << 12
+# Rows of a table of which the CRPS and the width of intervals, which are slow to compute, are looked at.
+DETAILED_ROWS = 1 << 16
+# Of a batch of rows, where it is not known how many the table has.
+DETAILED_OF_BATCH = 1 << 12
 PIT_BINS = 100
 
 
@@ -46,23 +48,39 @@ class Judged:
     width: Array
 
 
-def judge(predictor: Predictor, X: Any, y: Array) -> Judged:  # noqa: ANN401  what regressors take
-    """Predict rows and look at what came true: every distribution is made once."""
-    model = predictor.regressor
-    if predictor.is_normal:
-        return judge_normal(y, *model.predict(X, return_std=True))
-    parts = [_judge_part(found, y[part]) for found, part in model._distributions(X)]
-    names = [own.name for own in fields(Judged)]
-    return Judged(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+@dataclass(frozen=True)
+class Judge:
+    """Looks at what predictions said of the rows of a table; costly figures are of some rows, evenly from all.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        Rows of the table, where that is known.
+    """
+
+    n_rows: int | None = None
+
+    def __call__(self, predictor: Predictor, X: Any, y: Array, first: int = 0) -> Judged:  # noqa: ANN401
+        """Predict a batch of rows, of which the first one has this number: every distribution is made once."""
+        model = predictor.regressor
+        if predictor.is_normal:
+            return judge_normal(y, *model.predict(X, return_std=True))
+        stride = len(y) // DETAILED_OF_BATCH if self.n_rows is None else self.n_rows // DETAILED_ROWS
+
+        def look(found: Distributions, part: slice) -> Judged:
+            some = np.arange(-part.start % max(stride, 1), found.n_rows, max(stride, 1))
+            return _judge_part(found, y[part], some, np.random.default_rng(first + part.start))
+
+        parts = model._looked_at(X, look)
+        names = [own.name for own in fields(Judged)]
+        return Judged(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-def _judge_part(found: Distributions, y: Array) -> Judged:
-    """Costly figures are of some rows, evenly from all, where there are many."""
-    n_some = min(len(y), DETAILED_ROWS)
-    some = np.arange(n_some) * len(y) // n_some
+def _judge_part(found: Distributions, y: Array, some: NDArray[np.integer], rng: np.random.Generator) -> Judged:
+    """Of these rows, some of them in detail."""
     detailed = found.rows(some)
     low, high = np.split(np.stack([detailed.quantile(level) for level in TAILS], axis=1), 2, axis=1)
-    draws = detailed.sample(CRPS_DRAWS, np.random.default_rng(0))
+    draws = detailed.sample(CRPS_DRAWS, rng)
     return Judged(found.mean(), found.log_density(y), found.cdf(y), crps_of_draws(y[some], draws), high - low)
 
 
