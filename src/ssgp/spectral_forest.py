@@ -390,31 +390,33 @@ default="squared-exponential"
         X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
         new = self._units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
         rows = self._rows.append(new)
-        if n_steps:
-            # New rows join at random places: what is held out must not be the newest.
-            rows = rows.reorder(np.random.default_rng(self._seed).permutation(len(rows.y)), rows.bounds)
-            fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
-            fitting = replace(fitting, sizes=replace(fitting.sizes, max_iter=n_steps))
-            parameters, bounds = fitting.initial(), cast(list[float], [])
-            hooks = StepHooks(self, n_steps, dict, None, self.verbose)
-            fitting.run(hooks, self.kernel_, parameters, bounds)
-            fitted = fitting.attributes(self.kernel_, parameters, bounds)
-            fitted["bound_trace_"] = np.concatenate([self.bound_trace_, fitted["bound_trace_"]])
-            fitted["n_iter_"] = len(fitted["bound_trace_"])
-            vars(self).update(fitted, _rows=rows)
-            return self
-        fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
-        forest = fitting.planter(self.kernel_, self._parameters).refill(
-            MemoryTable(rows), self._forest, self._seedlings
-        )
-        vars(self).update(
-            _forest=forest,
-            _rows=rows,
-            n_rows_=len(rows.y),
-            leaf_size_=rows.total / self.n_leaves_,
-            n_trees_=len(forest.trees),
-        )
+        vars(self).update(self._learned_on(rows, n_steps) if n_steps else self._refilled(rows))
         return self
+
+    def _learned_on(self, rows: Rows, n_steps: int) -> dict[str, Any]:
+        """Attributes after so many more steps, on all rows."""
+        # New rows join at random places: what is held out must not be the newest.
+        rows = rows.reorder(np.random.default_rng(self._seed).permutation(len(rows.y)), rows.bounds)
+        fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
+        fitting = replace(fitting, sizes=replace(fitting.sizes, max_iter=n_steps))
+        parameters, bounds = fitting.initial(), cast(list[float], [])
+        fitting.run(StepHooks(self, n_steps, dict, None, self.verbose), self.kernel_, parameters, bounds)
+        fitted = fitting.attributes(self.kernel_, parameters, bounds)
+        trace = np.concatenate([self.bound_trace_, fitted["bound_trace_"]])
+        return {**fitted, "bound_trace_": trace, "n_iter_": len(trace), "_rows": rows}
+
+    def _refilled(self, rows: Rows) -> dict[str, Any]:
+        """Attributes with all rows in the leaves of the same trees."""
+        fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
+        planter = fitting.planter(self.kernel_, self._parameters)
+        forest = planter.refill(MemoryTable(rows), self._forest, self._seedlings)
+        return {
+            "_forest": forest,
+            "_rows": rows,
+            "n_rows_": len(rows.y),
+            "leaf_size_": rows.total / self.n_leaves_,
+            "n_trees_": len(forest.trees),
+        }
 
     def _about(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
         """What has to be the same for a fit to go on from a checkpoint."""
