@@ -85,7 +85,8 @@ class InducingFeatures:
         by_covariance = _through_cholesky(L, by_factor)
         places = self.places
         _, by_places, by_length, by_variance = self.kernel.gradient(X, places, K, by_K)
-        bare = self.kernel(places, places)
+        bare = self.covariance.copy()
+        bare[np.diag_indices(len(bare))] = self.kernel.variance
         one, other, own_length, own_variance = self.kernel.gradient(places, places, bare, by_covariance)
         jitter = JITTER * self.kernel.variance * float(np.trace(by_covariance))
         return InducingGradient(by_places + one + other, by_length + own_length, by_variance + own_variance + jitter)

@@ -12,6 +12,7 @@ gradients of the one with respect to M, V, r and the noise are those of the othe
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -103,12 +104,19 @@ class WeightPosterior:
         covariance = factor.matrix_inverse()
         mean = covariance @ sums.cross
         bound = -0.5 * (sums.constant - float(sums.cross @ mean) + factor.log_determinant)
-        return cls(mean, covariance), bound
+        posterior = cls(mean, covariance)
+        vars(posterior)["log_determinant"] = -factor.log_determinant
+        return posterior, bound
+
+    @cached_property
+    def log_determinant(self) -> float:
+        """Of the covariance."""
+        return float(np.linalg.slogdet(self.covariance)[1])
 
     def divergence(self) -> float:
         """KL(q(w) | N(0, I))."""
         trace, square = float(np.trace(self.covariance)), float(self.mean @ self.mean)
-        return 0.5 * (trace + square - len(self.mean) - float(np.linalg.slogdet(self.covariance)[1]))
+        return 0.5 * (trace + square - len(self.mean) - self.log_determinant)
 
     def predict(self, moments: Moments) -> tuple[Array, Array]:
         """Mean and variance of the latent function at rows with these features, shapes (n,)."""
