@@ -9,6 +9,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import ssgp.ascent
+import ssgp.exact
+import ssgp.gaussian_regressor
+import ssgp.pic
 from helpers import dual_gp, squared_exponential, wavy
 from ssgp import DTCRegressor, ExactGPRegressor, PICRegressor, SSGPRegressor, SVBSSGPRegressor, VSSGPRegressor
 from ssgp.ascent import Model, RowLikelihood, sum_over
@@ -351,3 +354,36 @@ def test_a_start_that_is_the_best_there_is_counts():
     for seed in range(3):
         model = SSGPRegressor(10, random_state=seed).fit(X, np.sin(X[:, 0]))
         np.testing.assert_allclose(model.predict(X), np.sin(X[:, 0]), atol=1e-3)
+
+
+def test_pic_factorises_a_block_once_for_many_rows(fitted, monkeypatch):
+    model, X = fitted[0]["PIC+"], np.tile(fitted[1], (100, 1))
+    assert len(X) > ssgp.gaussian_regressor.PREDICT_ROWS
+    solved, solve = [], ssgp.pic.solve_block
+    monkeypatch.setattr(ssgp.pic, "solve_block", lambda *given: solved.append(1) or solve(*given))
+    mean = model.predict(X)
+    assert len(solved) <= model.partition_.n_blocks
+    np.testing.assert_allclose(mean[-len(fitted[1]) :], model.predict(fitted[1]), rtol=1e-10)
+
+
+def test_the_exact_process_holds_few_covariances_at_once(fitted, monkeypatch):
+    model, X = fitted[0]["exact GP"], fitted[1]
+    whole = model.predict(X, return_std=True)
+    monkeypatch.setattr(ssgp.exact, "COVARIANCES", 7 * model.n_rows_)
+    np.testing.assert_allclose(model.predict(X, return_std=True), whole, rtol=1e-8)
+
+
+def test_steps_that_fail_are_told(monkeypatch):
+    X, y, _ = wavy(150)
+    moments, calls = InducingMap.moments, []
+
+    def fragile(self, X):
+        calls.append(1)
+        if len(calls) == 10:
+            raise np.linalg.LinAlgError("not positive definite")
+        return moments(self, X)
+
+    monkeypatch.setattr(InducingMap, "moments", fragile)
+    with pytest.warns(ConvergenceWarning, match="1 of at most 50 steps led to models that cannot be evaluated"):
+        model = DTCRegressor(20, batch_size=50, max_iter=50, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9

@@ -251,6 +251,38 @@ class TestStochasticAscent:
         with np.errstate(all="ignore"):
             ascent.step(1.0)
         np.testing.assert_array_equal(ascent.model.to_vector(), before)
+        rows.y[0] = 0.0
+        assert np.isfinite(ascent.step(1.0))
+        assert (ascent.model.to_vector() != before).any()
+
+    def test_a_model_that_cannot_be_evaluated_is_taken_back(self, rng):
+        class Fragile(RowLikelihood):
+            def __init__(self, model, block):
+                nonlocal n_evaluated
+                n_evaluated += 1
+                if n_evaluated == 3:
+                    raise np.linalg.LinAlgError("not positive definite")
+                super().__init__(model, block)
+
+        n_evaluated, models = 0, []
+        ascent = StochasticAscent(table(rng, False, (0, N)), Model(inducing(rng), 0.0), Fragile, 0.02, rng)
+        for _ in range(4):
+            bound = ascent.step(1.0)
+            models.append(ascent.model.to_vector())
+        # The third step finds that the second led nowhere, and goes back to where that began.
+        np.testing.assert_array_equal(models[2], models[0])
+        assert (models[3] != models[2]).any()
+        assert ascent.n_failed == 1
+        assert np.isfinite(bound)
+
+    def test_what_starts_far_out_may_stay_there(self, rng):
+        places = np.full((3, D), 63.0) + rng.normal(size=(3, D))
+        model = Model(InducingMap(places, np.full(D, 9.0), 0.0), 0.0)
+        ascent = StochasticAscent(table(rng, False, (0, N)), model, RowLikelihood, 0.02, rng)
+        ascent.step(1.0)
+        moved = ascent.model.features
+        np.testing.assert_allclose(moved.places, places, atol=0.05)
+        np.testing.assert_allclose(moved.log_lengthscale, 9.0, atol=0.05)
 
 
 def test_threads_do_not_matter(rng):

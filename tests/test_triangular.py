@@ -41,6 +41,7 @@ def test_arguments_are_left_as_they_were(matrix: np.ndarray, rng: np.random.Gene
     np.testing.assert_array_equal(factor.lower, lower)
 
 
-def test_a_matrix_that_is_not_positive_definite_is_refused() -> None:
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+def test_a_matrix_that_is_not_positive_definite_is_refused(bad: float) -> None:
     with pytest.raises(np.linalg.LinAlgError):
-        CholeskyFactor.of(np.diag([1.0, -1.0]))
+        CholeskyFactor.of(np.diag([1.0, bad]))

@@ -27,7 +27,8 @@ CHUNK = 8192
 AT_ONCE = 32
 # Noise variance of a standardised target stays within these.
 LEAST_LOG_NOISE, MOST_LOG_NOISE = -14.0, 3.0
-# Whitened parameters, and logarithms of lengthscales and signal variance, have no business beyond these.
+# Whitened parameters, and logarithms of lengthscales and signal variance, have no business beyond these, if they did
+# not start there.
 BOX, LOG_BOX = 30.0, 8.0
 # Smallest step of the natural gradient: q(w) is an average over some fifty blocks.
 FORGETTING = 0.02
@@ -131,7 +132,10 @@ def climb(
     total, last = rows.total, {"bound": -np.inf}
 
     def loss(vector: Array) -> tuple[float, Array]:
-        bound, gradient = collapsed_bound(rows, model.with_vector(vector), likelihood, n_jobs)
+        try:
+            bound, gradient = collapsed_bound(rows, model.with_vector(vector), likelihood, n_jobs)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(vector)
         last["bound"] = bound / total
         return -bound / total, -gradient / total
 
@@ -145,11 +149,13 @@ def climb(
 
 
 def _limits(model: Model) -> tuple[Array, Array]:
-    """Lowest and highest values of the model's flat vector."""
+    """Lowest and highest values of the flat vector, for learning that starts at this model."""
     n_logs = len(model.features.log_lengthscale) + 1
     n_others = len(model.to_vector()) - n_logs - 1
-    box = np.repeat([BOX, LOG_BOX], [n_others, n_logs])
-    return np.append(-box, LEAST_LOG_NOISE), np.append(box, MOST_LOG_NOISE)
+    start = model.to_vector()
+    box = np.maximum(np.repeat([BOX, LOG_BOX], [n_others, n_logs]), np.abs(start[:-1]))
+    noise = min(start[-1], LEAST_LOG_NOISE), max(start[-1], MOST_LOG_NOISE)
+    return np.append(-box, noise[0]), np.append(box, noise[1])
 
 
 class StochasticAscent:
@@ -185,7 +191,8 @@ class StochasticAscent:
     ) -> None:
         self.rows, self.model, self.likelihood, self.forgetting, self._rng = rows, model, likelihood, forgetting, rng
         self._optimizer, self._sums, self._n_steps = Adam(learning_rate), None, 0
-        self._order = self._epochs()
+        self._order, self._limits = self._epochs(), _limits(model)
+        self._evaluated, self._bound, self.n_failed = model, np.nan, 0
 
     def _epochs(self) -> Iterator[int]:
         """All blocks in random order, again and again."""
@@ -193,7 +200,22 @@ class StochasticAscent:
             yield from self._rng.permutation(self.rows.n_blocks).tolist()
 
     def step(self, shrink: float) -> float:
-        """Take a step; return an estimate of the bound a row."""
+        """Take a step; return an estimate of the bound a row.
+
+        A model that cannot be evaluated costs the step, not the run: learning goes on from the last one that could.
+        """
+        try:
+            self._bound, vector = self._evaluate(shrink)
+        except np.linalg.LinAlgError:
+            self.n_failed += 1
+            self.model, self._optimizer = self._evaluated, Adam(self._optimizer.learning_rate)
+            return self._bound
+        self._evaluated = self.model
+        self.model = self.model.with_vector(np.clip(vector, *self._limits))
+        return self._bound
+
+    def _evaluate(self, shrink: float) -> tuple[float, Array]:
+        """The bound a row, estimated from the next block, and where to go from here."""
         model, block, total = self.model, self.rows.block(next(self._order)), self.rows.total
         scale = float(self.rows.n_blocks)
         likelihood = self.likelihood(model, block)
@@ -202,12 +224,14 @@ class StochasticAscent:
         divergence, by_divergence = model.features.divergence()
         gradient *= scale
         gradient[:-1] -= by_divergence
-        if np.isfinite(gradient).all():
-            vector = model.to_vector() + self._optimizer.step(gradient / total, shrink)
-            self.model = model.with_vector(np.clip(vector, *_limits(model)))
-        return (scale * fit - posterior.divergence() - divergence) / total
+        if not np.isfinite(gradient).all():
+            raise np.linalg.LinAlgError("the gradient is not finite")
+        bound = (scale * fit - posterior.divergence() - divergence) / total
+        return bound, model.to_vector() + self._optimizer.step(gradient / total, shrink)
 
     def _move_weights(self, block: Sums) -> WeightPosterior:
+        if not np.isfinite([block.gram.sum(), block.cross.sum(), block.constant]).all():
+            raise np.linalg.LinAlgError("the block's statistics are not finite")
         self._n_steps += 1
         rho = max(self.forgetting, 1.0 / self._n_steps)
         self._sums = block if self._sums is None else self._sums.scaled(1.0 - rho).merge(block.scaled(rho))

@@ -24,6 +24,9 @@ Array = NDArray[np.floating]
 # Its annotations, inferred from defaults, are narrower than what it takes.
 _Process: Any = GaussianProcessRegressor
 
+# Of new rows with training rows, held at once.
+COVARIANCES = 1 << 24
+
 
 class ExactGPRegressor(GaussianRegressor):
     """Exact Gaussian process regression with a squared exponential kernel and a lengthscale for each input.
@@ -140,6 +143,10 @@ class ExactGPRegressor(GaussianRegressor):
         found = learned.kernel_.get_params()
         lengths = np.atleast_1d(np.asarray(found["k1__k2__length_scale"], dtype=float))
         return float(found["k1__k1__constant_value"]), lengths, float(found["k2__noise_level"])
+
+    @property
+    def _rows_at_once(self) -> int:
+        return max(1, COVARIANCES // self.n_rows_)
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
         if not with_variance:

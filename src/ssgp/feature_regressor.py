@@ -109,18 +109,16 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         with one_blas_thread():
             for step in range(self.max_iter):
                 before_step(step)
-                try:
-                    bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
-                except np.linalg.LinAlgError as error:
-                    warnings.warn(
-                        f"step {step + 1} failed ({error}); the model of the last completed step is returned. "
-                        "Try a smaller learning_rate",
-                        ConvergenceWarning,
-                        stacklevel=4,
-                    )
-                    break
+                bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
                 if after_step(ascent.model, bound):
                     break
+        if ascent.n_failed:
+            warnings.warn(
+                f"{ascent.n_failed} of at most {self.max_iter} steps led to models that cannot be evaluated, and were "
+                "taken back: try a smaller learning_rate",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
         """What predictions need, from one pass over all rows."""

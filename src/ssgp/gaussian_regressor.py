@@ -89,13 +89,18 @@ class GaussianRegressor(SaveMixin, RegressorMixin, BaseEstimator, ABC):
         normal = check_random_state(random_state).normal(size=(len(mean), n_samples))
         return mean[:, None] + deviation[:, None] * normal
 
+    @property
+    def _rows_at_once(self) -> int:
+        """Rows that are predicted together."""
+        return PREDICT_ROWS
+
     def _moments(self, X: ArrayLike, with_variance: bool) -> tuple[Array, Array | None]:
         """Of the latent function, in the target's units, some rows at a time."""
         check_is_fitted(self, "_units")
         X = check_inputs(self, X)
         mean, variance = np.empty(len(X)), np.empty(len(X)) if with_variance else None
-        for start in range(0, len(X), PREDICT_ROWS):
-            part = slice(start, start + PREDICT_ROWS)
+        for start in range(0, len(X), self._rows_at_once):
+            part = slice(start, start + self._rows_at_once)
             mean[part], spread = self._latent(self._units.inputs(X[part]), with_variance)
             if variance is not None and spread is not None:
                 variance[part] = np.maximum(spread, 0.0)

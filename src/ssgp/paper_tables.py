@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -154,6 +154,15 @@ def _downloaded(name: str, download: Callable[[Any, Path], pa.Table]) -> Path:
 
 def _download_blog(pooch: Any, cache: Path) -> pa.Table:  # noqa: ANN401  a module
     archive = pooch.retrieve(BLOG_ARCHIVE, known_hash=None, path=cache, fname="blogfeedback.zip", progressbar=False)
+    try:
+        return _read_blog(Path(archive))
+    except (BadZipFile, ValueError) as error:
+        # Kept, it would be taken for the table again, without another download.
+        Path(archive).unlink()
+        raise ValueError(f"what {BLOG_ARCHIVE} sent is not the BlogFeedback table: {error}") from error
+
+
+def _read_blog(archive: Path) -> pa.Table:
     names = [*(f"f{i}" for i in range(1, 281)), "y"]
     with ZipFile(archive) as zipped:
         members = sorted(member for member in zipped.namelist() if member.endswith(".csv"))
@@ -163,10 +172,7 @@ def _download_blog(pooch: Any, cache: Path) -> pa.Table:  # noqa: ANN401  a modu
     table = pa.concat_tables([part.cast(pa.schema([(name, pa.float64()) for name in names])) for part in parts])
     found = fingerprint(table, [*BLOG_INPUTS, "y"])
     if found != BLOG_FINGERPRINT:
-        raise ValueError(
-            f"what {BLOG_ARCHIVE} sent is not the BlogFeedback table: its numbers have the fingerprint {found}, "
-            f"expected {BLOG_FINGERPRINT}"
-        )
+        raise ValueError(f"its numbers have the fingerprint {found}, expected {BLOG_FINGERPRINT}")
     return table
 
 
@@ -190,9 +196,14 @@ def read_flights(flights: Path, planes: Path) -> pa.Table:
         include_columns=[*wanted, "TailNum"], null_values=["NA", "", "None"], strings_can_be_null=True
     )
     table = csv.read_csv(flights, convert_options=empty)
-    registry = csv.read_csv(planes, convert_options=csv.ConvertOptions(include_columns=["tailnum", "year"]))
-    built = pa.table({"TailNum": registry["tailnum"], "built": _year(registry["year"])})
-    table = table.join(built, "TailNum").drop_columns("TailNum").drop_null()
+    registry = csv.read_csv(
+        planes,
+        # Some planes have a tail number and nothing else, not even commas.
+        parse_options=csv.ParseOptions(invalid_row_handler=lambda row: "skip"),
+        convert_options=csv.ConvertOptions(include_columns=["tailnum", "year"]),
+    )
+    plane = pc.index_in(table["TailNum"], registry["tailnum"])  # pyright: ignore[reportAttributeAccessIssue]
+    table = table.set_column(table.num_columns - 1, "built", _year(registry["year"]).take(plane)).drop_null()
     numbers = {name: table[name].cast(pa.float64()) for name in wanted}
     numbers["plane_age"] = pc.subtract(numbers.pop("Year"), table["built"])  # pyright: ignore[reportAttributeAccessIssue]
     for clock in ("ArrTime", "DepTime"):

@@ -22,6 +22,7 @@ Array = NDArray[np.floating]
 
 # Rows of a block, where it is left to us: their covariance is factorised in every step.
 BLOCK_ROWS = 200
+PREDICT_ROWS = 1 << 20
 
 
 class PICRegressor(InducingRegressor):
@@ -138,6 +139,11 @@ class PICRegressor(InducingRegressor):
         tree, blocks = self._blocks(rows, model)
         weights, bound = WeightPosterior.best(sum_over(blocks, model, BlockLikelihood, self.n_jobs))
         return {"_weights": weights, "_bound": bound, "partition_": tree, "_rows": blocks}
+
+    @property
+    def _rows_at_once(self) -> int:
+        """Many: for every part of them blocks are factorised again, and only a block's rows are at work together."""
+        return PREDICT_ROWS
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
         at = self.partition_.assign(X)

@@ -27,8 +27,11 @@ class CholeskyFactor:
 
     @classmethod
     def of(cls, matrix: Array) -> "CholeskyFactor":
-        """Of a symmetric matrix; one that is not positive definite raises LinAlgError."""
-        return cls(cho_factor(matrix, lower=True)[0])
+        """Of a symmetric matrix; one that is not positive definite, or not finite, raises LinAlgError."""
+        lower = cho_factor(matrix, lower=True, check_finite=False)[0]
+        if not np.isfinite(np.diagonal(lower)).all():
+            raise np.linalg.LinAlgError("the matrix is not finite")
+        return cls(lower)
 
     @cached_property
     def inverse(self) -> Array:
