@@ -4,8 +4,9 @@ import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +15,19 @@ import pytest
 
 from helpers import Page, browse, wavy
 from ssgp import SVBSSGPRegressor
+from ssgp.ascent import StochasticAscent
 from ssgp.datasets import FOLDER_VARIABLE, Table
-from ssgp.experiments import claims, fits, runner
+from ssgp.experiments import claims, fits, methods, runner
 from ssgp.experiments.__main__ import main
 from ssgp.experiments.fits import run_cell, split
 from ssgp.experiments.methods import METHODS
 from ssgp.experiments.page import write_page
-from ssgp.experiments.store import Results, Store
+from ssgp.experiments.store import SCHEMA, Results, Store
 from ssgp.experiments.suites import GAMMAS, SUITES, Cell, cells, quick
 from ssgp.experiments.table import table_lines
 from ssgp.metrics import rmse
 from ssgp.paper_tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS
+from ssgp.rows import Rows
 
 
 def small_table(folder=None):
@@ -87,17 +90,55 @@ class TestSplits:
 
 
 class TestTraces:
-    def test_an_iteration_is_as_many_rows_for_every_method(self):
-        suite = replace(SMALL, rows_an_iteration=1600)
-        n_train = len(split(small_table(), "0").y)
-        for method in suite.traced:
-            rows = run_cell(suite, Cell("aimpeak", "0", method, "trace", 1), None)
-            a_step = METHODS[method].rows_a_step
-            assert a_step is not None
-            for row in rows:
-                seen = row["steps"] * a_step(suite, n_train)
-                assert seen == pytest.approx(1600 * row["iteration"], abs=0.51 * a_step(suite, n_train))
-            assert sorted({row["iteration"] for row in rows}) == list(suite.looked_at)
+    @pytest.mark.parametrize("method", SMALL.traced)
+    def test_an_iteration_is_as_many_rows_for_every_method(self, method, monkeypatch):
+        suite, cell = replace(SMALL, rows_an_iteration=1600), Cell("aimpeak", "0", method, "trace", 1)
+        looked = {row["iteration"]: row["steps"] for row in run_cell(suite, cell, None)}
+        assert list(looked) == list(suite.looked_at)
+
+        given, rows_of_step, block = [], [], Rows.block
+        monkeypatch.setattr(Rows, "block", lambda rows, k: given.append(len(block(rows, k).y)) or block(rows, k))
+
+        def count(n_steps, snapshot):
+            rows_of_step.append(sum(given))
+            given.clear()
+
+        data = split(small_table(), "0")
+        METHODS[method].make(suite, cell, max(looked.values()), 0).fit(data.X, data.y, monitor=count)
+        seen = np.cumsum(rows_of_step)
+        for iteration, steps in looked.items():
+            assert seen[steps - 1] == pytest.approx(1600 * iteration, abs=0.51 * max(rows_of_step))
+
+    def test_iterations_shorter_than_a_step_share_it(self):
+        suite = replace(SMALL, rows_an_iteration=300)
+        rows = run_cell(suite, Cell("aimpeak", "0", "VSSGP", "trace", 1), None)
+        assert [(row["iteration"], row["steps"]) for row in rows] == [(1, 1), (2, 1), (4, 2)]
+
+    @pytest.mark.filterwarnings("ignore:step 3 failed")
+    @pytest.mark.parametrize("kind", ["trace", "converged"])
+    def test_learning_that_ends_early_is_a_failure(self, kind, monkeypatch):
+        steps, whole = iter(range(100)), StochasticAscent.step
+
+        def breaking(ascent, shrink):
+            if next(steps) == 2:
+                raise np.linalg.LinAlgError("not positive definite")
+            return whole(ascent, shrink)
+
+        monkeypatch.setattr(StochasticAscent, "step", breaking)
+        with pytest.raises(RuntimeError, match="learning ended early"):
+            run_cell(SMALL, Cell("aimpeak", "0", "VSSGP", kind, 1), None)
+
+    @pytest.mark.parametrize(("most", "converged"), [(6000, True), (40, False)])
+    def test_a_run_says_whether_it_stopped_by_itself(self, most, converged, monkeypatch):
+        monkeypatch.setattr(methods, "MOST_STEPS", most)
+        suite = replace(SMALL, converged={"sVBSSGP": 0})
+        row, *_ = run_cell(suite, Cell("aimpeak", "0", "sVBSSGP", "converged", 3), None)
+        assert row["converged"] is converged
+        assert (row["steps"] < most) is converged
+
+    def test_runs_of_a_given_length_do_not_stop_by_themselves(self):
+        (row,) = run_cell(SMALL, Cell("aimpeak", "0", "VSSGP", "converged", 1), None)
+        assert (row["steps"], row["converged"]) == (40, False)
 
     def test_the_last_look_is_at_the_model_that_fit_would_leave(self):
         rows = run_cell(SMALL, Cell("aimpeak", "0", "sVBSSGP", "trace", 3), None)
@@ -176,7 +217,69 @@ class TestRunner:
         assert "ssgp" in row["versions"]
         assert "cores" in row["machine"]
         assert row["wall_s"] >= row["train_s"] > 0
-        assert (row["n_train"] + row["n_test"], row["split"]) == (800, "0")
+        assert (row["n_train"] + row["n_test"], row["split"], row["seed"]) == (800, "0", 0)
+
+
+class TestStore:
+    CELL = Cell("aimpeak", "3", "VSSGP", "converged", 1)
+    ROW: ClassVar = {"iteration": -1, "steps": 7, "converged": False, "train_s": 1.0, "rmse": 2.0, "mnlp": 3.0}
+
+    def former(self, path, rows):
+        """A file as it was before rows had a seed and said whether runs had stopped by themselves."""
+        former = pa.schema([column for column in SCHEMA if column.name not in ("seed", "converged")])
+        pq.write_table(pa.Table.from_pylist(rows, former), path)
+
+    def test_a_file_of_many_cells_has_each_of_them(self, tmp_path):
+        store, other = Store(tmp_path), replace(self.CELL, split="4")
+        self.former(tmp_path / "rows.parquet", made_up(**vars(self.CELL)) + made_up(**vars(other)))
+        assert store.cells() == {self.CELL, other}
+        assert not store.has(replace(self.CELL, split="0"))
+
+    def test_the_newest_rows_of_a_cell_are_its_rows(self, tmp_path):
+        old = made_up(**vars(self.CELL), rmse=9.0, finished="2026-01-01T00:00:00Z")
+        self.former(tmp_path / "zz-rows.parquet", old * 2)
+        store = Store(tmp_path)
+        store.write(self.CELL, [self.ROW], 1.0, quick=False)
+        assert store.read().values("rmse") == [2.0]
+
+    def test_the_same_rows_in_two_files_count_once(self, tmp_path):
+        for name in ("a", "b"):
+            self.former(tmp_path / f"{name}.parquet", made_up(**vars(self.CELL)))
+        assert len(Store(tmp_path).read().rows) == 1
+
+    def test_quick_rows_do_not_stand_in_for_others(self, tmp_path):
+        store = Store(tmp_path)
+        store.write(self.CELL, [self.ROW], 1.0, quick=True)
+        assert store.has(self.CELL, quick=True)
+        assert not store.has(self.CELL)
+        assert len(store.read().rows) == 1
+        store.write(self.CELL, [{**self.ROW, "rmse": 5.0}], 1.0, quick=False)
+        assert store.read().values("rmse") == [5.0]
+        assert store.read(quick=True).values("rmse") == [2.0]
+
+    @pytest.mark.parametrize(
+        ("kind", "steps", "converged"), [("converged", 1959, True), ("converged", 3000, False), ("trace", 7, False)]
+    )
+    def test_former_files_are_completed(self, kind, steps, converged, tmp_path):
+        row = made_up(kind=kind, steps=steps, split="3") + made_up(kind=kind, steps=steps, split="authors")
+        self.former(tmp_path / "rows.parquet", row)
+        found = Store(tmp_path).read()
+        assert found.values("seed") == [3, 0]
+        assert found.values("converged") == [converged, converged]
+
+    def test_our_own_run_can_still_be_read(self):
+        found = Store(Path(__file__).parents[1] / "experiments" / "full-run").read()
+        assert len(found.where(suite="aimpeak").rows) > 1000
+        assert {type(value) for name in ("seed", "converged") for value in found.values(name)} == {int, bool}
+
+    def test_rows_of_nothing_are_refused_and_read_as_failures(self, tmp_path):
+        store = Store(tmp_path)
+        with pytest.raises(ValueError, match="no rows"):
+            store.write(self.CELL, [], 1.0, quick=False)
+        self.former(tmp_path / "rows.parquet", made_up(**vars(self.CELL), rmse=None, mnlp=None, iteration=None))
+        assert not store.has(self.CELL)
+        assert store.read().failures()
+        write_page(store.read(), tmp_path / "page")
 
 
 def made_up(**columns: Any) -> list[dict]:

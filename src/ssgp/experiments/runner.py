@@ -37,8 +37,8 @@ def run(names: list[str], store: Store, data: Path | None, is_quick: bool = Fals
         Cells at once; each uses one core, so that their times can be compared.
     """
     suites = {name: quick(SUITES[name]) if is_quick else SUITES[name] for name in names}
-    wanted = [cell for suite in suites.values() for cell in cells(suite)]
-    todo = [cell for cell in wanted if not store.has(cell)]
+    wanted, there = [cell for suite in suites.values() for cell in cells(suite)], store.cells(is_quick)
+    todo = [cell for cell in wanted if cell not in there]
     if len(todo) < len(wanted):
         print(f"{len(wanted) - len(todo)} of {len(wanted)} cells are there already", flush=True)
     failed = 0
