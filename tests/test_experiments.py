@@ -1,5 +1,6 @@
 """The paper's evaluation on small tables made here."""
 
+import os
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,11 @@ from ssgp.rows import Rows
 def small_table(folder=None):
     X, y, _ = wavy(800)
     return Table(X, y, ("a", "b"), np.arange(800) % 20 == 0)
+
+
+def deadly_table(folder=None):
+    """What the system does to a process that takes too much memory."""
+    os._exit(1)
 
 
 SMALL = replace(quick(SUITES["aimpeak"]), load=small_table, n_rows=None, draws=(1, 3))
@@ -206,9 +212,34 @@ class TestRunner:
             return run_cell(suite, cell, folder)
 
         monkeypatch.setattr(runner, "run_cell", interrupted)
-        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 0
+        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 130
         assert begun == cells(here)[:1]
         assert store.has(begun[0])
+
+    def test_a_process_that_dies_costs_its_own_cell_alone(self, tmp_path, monkeypatch, capsys):
+        tiny = replace(SMALL, splits=("0",), traced=(), draws=(), converged={"SSGP": 3})
+        suites = {"blog": replace(tiny, name="blog", load=deadly_table), "aimpeak": tiny}
+        monkeypatch.setattr(runner, "SUITES", suites)
+        store = Store(tmp_path)
+        assert runner.run(["blog", "aimpeak"], store, None, n_jobs=2) == 1
+        (failure,) = store.read().failures()
+        assert (failure["suite"], failure["error"]) == ("blog", "its process died: out of memory?")
+        assert store.cells() == set(cells(tiny))
+        assert "FAILED: its process died" in capsys.readouterr().err
+
+    def test_a_result_that_cannot_be_written_costs_its_own_cell_alone(self, here, tmp_path, monkeypatch, capsys):
+        whole = Store.write
+
+        def full(store, cell, *rest):
+            if cell.method == "SSGP":
+                raise OSError("no space left on device")
+            whole(store, cell, *rest)
+
+        monkeypatch.setattr(Store, "write", full)
+        store = Store(tmp_path)
+        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 1
+        assert store.cells() == {cells(here)[1]}
+        assert "nothing was written: OSError: no space left on device" in capsys.readouterr().err
 
     def test_results_say_how_they_came_about(self, here, tmp_path):
         store = Store(tmp_path)

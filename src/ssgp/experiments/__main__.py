@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None, name: str = "python -m ssgp.experim
 
     written = write_page(store.read(quick=options.quick or None), out)
     print(f"{len(written)} figures and {out / 'index.html'}")
-    return 1 if code else 0
+    return code
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
