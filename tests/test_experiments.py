@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from ssgp.ascent import StochasticAscent
 from ssgp.datasets import FOLDER_VARIABLE, Table
 from ssgp.experiments import claims, fits, methods, runner
 from ssgp.experiments.__main__ import main
+from ssgp.experiments.figures import FIGURES
 from ssgp.experiments.fits import run_cell, split
 from ssgp.experiments.methods import METHODS
 from ssgp.experiments.page import write_page
@@ -315,7 +317,17 @@ class TestStore:
 
 def made_up(**columns: Any) -> list[dict]:
     plain = {"suite": "aimpeak", "split": "0", "method": "sVBSSGP", "kind": "trace", "n_draws": 20, "gamma": 0.0}
-    rest = {"iteration": 1, "steps": 1, "train_s": 1.0, "rmse": 1.0, "mnlp": 1.0, "coverage": 0.95, "error": None}
+    rest = {
+        "iteration": 1,
+        "steps": 1,
+        "seed": 0,
+        "converged": False,
+        "train_s": 1.0,
+        "rmse": 1.0,
+        "mnlp": 1.0,
+        "coverage": 0.95,
+        "error": None,
+    }
     about = {"quick": False, "wall_s": 1.0, "finished": "2026", "machine": "m", "versions": "v"}
     return [{**plain, **rest, **about, **columns}]
 
@@ -336,12 +348,17 @@ class TestVerdicts:
         rows = [row for g in GAMMAS for row in made_up(kind="converged", gamma=g, rmse=10 + slope * abs(g))]
         assert claims.local_is_best(Results(rows)).outcome == outcome
 
-    @pytest.mark.parametrize(("mine", "outcome"), [(1.0, "reproduced"), (2.5, "in part"), (9.0, "not reproduced")])
+    @pytest.mark.parametrize(
+        ("mine", "outcome"), [(1.0, "reproduced"), (1.99, "in part"), (2.5, "in part"), (9.0, "not reproduced")]
+    )
     def test_methods(self, mine, outcome):
         rows = made_up(rmse=mine)
         for method, error in (("PIC+", 2.0), ("DTC+", 3.0), ("VSSGP", 4.0)):
             rows += made_up(method=method, gamma=None, n_draws=1, rmse=error)
-        assert claims.beats_the_others("aimpeak")(Results(rows)).outcome == outcome
+        verdict = claims.beats_the_others("aimpeak")(Results(rows))
+        assert verdict.outcome == outcome
+        assert f"PIC+, has {2.0 / mine:.2f} times" in verdict.finding
+        assert "PIC+ has 1.30 times" in verdict.finding
 
     def test_methods_are_compared_on_the_splits_that_all_have(self):
         rows = made_up(rmse=1.0) + made_up(rmse=100.0, split="1")
@@ -356,13 +373,23 @@ class TestVerdicts:
         assert verdict.finding.endswith("PIC+ and VSSGP: not run yet.")
 
     @pytest.mark.parametrize(
-        ("power", "theirs", "outcome"), [(1, 1.0, "reproduced"), (1, 1e3, "in part"), (4, 1.0, "not reproduced")]
+        ("power", "pic", "dtc", "outcome"),
+        [
+            (1, 1.0, 2.0, "reproduced"),
+            (1, 1.0, 1e3, "in part"),
+            (1, 1e3, 1.0, "in part"),
+            (1, 1.0, None, "in part"),
+            (4, 1.0, 2.0, "not reproduced"),
+        ],
     )
-    def test_time(self, power, theirs, outcome):
+    def test_time(self, power, pic, dtc, outcome):
         rows = [row for t in (1, 5, 15, 45) for row in made_up(suite="airline", iteration=t, train_s=float(t) ** power)]
-        for method in ("PIC+", "DTC+"):
-            rows += made_up(suite="airline", method=method, gamma=None, n_draws=1, train_s=theirs)
-        assert claims.time_is_linear(Results(rows)).outcome == outcome
+        for method, seconds in (("PIC+", pic), ("DTC+", dtc)):
+            if seconds is not None:
+                rows += made_up(suite="airline", method=method, gamma=None, n_draws=1, train_s=seconds)
+        verdict = claims.time_is_linear(Results(rows))
+        assert verdict.outcome == outcome
+        assert verdict.finding.endswith("DTC+: not run yet.") is (dtc is None)
 
     @pytest.mark.parametrize(
         ("early", "late", "outcome"), [(2.0, 2.0, "reproduced"), (2.0, 1.0, "in part"), (1.0, 1.0, "not reproduced")]
@@ -370,12 +397,53 @@ class TestVerdicts:
     def test_draws(self, early, late, outcome):
         rows = [row for t in (1, 30) for row in made_up(iteration=t)]
         rows += made_up(n_draws=1, rmse=early) + made_up(n_draws=1, iteration=30, rmse=late)
-        assert claims.draws_help("aimpeak")(Results(rows)).outcome == outcome
+        assert claims.draws_help(Results(rows)).outcome == outcome
 
-    @pytest.mark.parametrize(("density", "outcome"), [(3.0, "reproduced"), (0.5, "not reproduced")])
-    def test_densities(self, density, outcome):
-        rows = made_up(rmse=1.0, mnlp=1.0) + made_up(method="PIC+", gamma=None, n_draws=1, rmse=2.0, mnlp=density)
+    def test_numbers_of_draws_are_compared_on_the_splits_that_all_have(self):
+        rows = made_up(rmse=1.0) + made_up(rmse=100.0, split="1") + made_up(n_draws=1, rmse=2.0)
+        assert "r = 20: 2.000 after the first" in claims.draws_help(Results(rows)).finding
+
+    @pytest.mark.parametrize(
+        ("one", "many", "outcome"),
+        [
+            ((9.0, 5.0, 5.5), (8.0, 4.5, 3.0), "reproduced"),
+            ((9.0, 5.0, 5.5), (8.0, 4.5, 4.8), "in part"),
+            ((5.0, 5.1, 5.2), (5.0, 5.1, 5.2), "not reproduced"),
+        ],
+    )
+    def test_overfitting(self, one, many, outcome):
+        rows = [row for r in (1, 20) for row in made_up(n_draws=r)]
+        for r, errors in ((1, one), (20, many)):
+            for t, error in zip((1, 10, 30), errors, strict=True):
+                rows += made_up(suite="blog", n_draws=r, iteration=t, rmse=error)
+        assert claims.draws_protect(Results(rows)).outcome == outcome
+
+    def test_overfitting_tells_the_course_of_each_curve(self):
+        rows = [row for r in (1, 20) for t in (1, 10, 30) for row in made_up(suite="blog", n_draws=r, iteration=t)]
+        for row, error in zip(rows, (9.0, 5.0, 5.5, 3.0, 3.1, 3.2), strict=True):
+            row["rmse"] = error
+        finding = claims.draws_protect(Results(rows)).finding
+        assert "r = 1 falls from 9.00 after iteration 1 to 5.00 after 10 and rises to 5.50 after 30" in finding
+        assert "r = 20 rises from 3.00 after iteration 1 to 3.20 after 30" in finding
+
+    @pytest.mark.parametrize(
+        ("densities", "outcome"),
+        [
+            ((1.0, 2.0, 3.0, 4.0), "reproduced"),
+            ((1.0, 2.0, 3.005, 3.0), "reproduced"),
+            ((1.0, 2.0, 4.0, 3.0), "in part"),
+            ((4.0, 3.0, 2.0, 1.0), "not reproduced"),
+        ],
+    )
+    def test_densities(self, densities, outcome):
+        rows = []
+        for suite in ("aimpeak", "airline"):
+            for i, method in enumerate(("sVBSSGP", *claims.PEERS)):
+                gamma = 0.0 if method == "sVBSSGP" else None
+                rows += made_up(suite=suite, method=method, gamma=gamma, rmse=1.0 + i, mnlp=densities[i])
         assert claims.densities_agree(Results(rows)).outcome == outcome
+        some = [row for row in rows if row["method"] != "VSSGP"]
+        assert claims.densities_agree(Results(some)).outcome != "reproduced"
 
     def test_without_results_nothing_is_claimed(self):
         assert {claim.check(Results([])).outcome for claim in claims.CLAIMS} == {"not run"}
@@ -398,6 +466,17 @@ def test_table_1_counts_a_split_once_where_nothing_has_converged_yet():
     rows = [row for r in (1, 20) for row in made_up(suite="blog", n_draws=r, rmse=float(r))]
     (line,) = table_lines(Results(rows))
     assert (line.rmse[0], line.n_splits) == (20.0, 1)
+
+
+@pytest.mark.parametrize("name", ["aimpeak-rmse", "draws-aimpeak"])
+def test_curves_are_means_over_the_splits_that_all_have(name):
+    rows = made_up(rmse=1.0) + made_up(rmse=100.0, split="1")
+    rows += made_up(n_draws=1, rmse=2.0) if "draws" in name else made_up(method="DTC+", gamma=None, rmse=2.0)
+    (drawing,) = (drawing for drawing in FIGURES if drawing.name == name)
+    figure = drawing.draw(Results(rows))
+    assert figure is not None
+    assert sorted(np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].lines) == [[1.0], [2.0]]
+    plt.close(figure)
 
 
 class TestPage:
@@ -429,6 +508,12 @@ class TestPage:
     def test_a_second_run_fits_nothing(self, quick_run, capsys):
         assert main(["run", *quick_run.arguments, "--jobs", "1", "--data", "/nowhere"]) == 0
         assert "cells are there already" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(("quick", "name"), [([], "experiments"), (["--quick"], "experiments-quick")])
+    def test_a_quick_one_does_not_take_the_place_of_another(self, quick, name, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert main(["draw", *quick]) == 0
+        assert [path.parent.name for path in tmp_path.rglob("index.html")] == [name]
 
     def test_no_results_make_a_page_that_says_so(self, tmp_path):
         assert write_page(Results([]), tmp_path) == []
