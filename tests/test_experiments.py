@@ -27,7 +27,7 @@ from ssgp.experiments.methods import METHODS
 from ssgp.experiments.page import write_page
 from ssgp.experiments.store import SCHEMA, Results, Store
 from ssgp.experiments.suites import GAMMAS, SUITES, Cell, cells, quick
-from ssgp.experiments.table import table_lines
+from ssgp.experiments.table import notes, table_lines
 from ssgp.metrics import rmse
 from ssgp.paper_tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS
 from ssgp.rows import Rows
@@ -466,6 +466,24 @@ def test_table_1_counts_a_split_once_where_nothing_has_converged_yet():
     rows = [row for r in (1, 20) for row in made_up(suite="blog", n_draws=r, rmse=float(r))]
     (line,) = table_lines(Results(rows))
     assert (line.rmse[0], line.n_splits) == (20.0, 1)
+    assert "20.00" in line.texts()
+
+
+def test_table_1_says_which_runs_did_not_stop_by_themselves():
+    rows = made_up(kind="converged", steps=1200, converged=True) + made_up(kind="converged", split="1", steps=3000)
+    rows += made_up(kind="converged", method="SSGP", gamma=None, steps=70, converged=True)
+    rows += made_up(kind="converged", method="VSSGP", gamma=None, steps=5000)
+    rows += made_up(kind="trace", method="PIC+", gamma=None, steps=6000, train_s=150.0)
+    lines = table_lines(Results(rows))
+    text = " ".join(notes(lines))
+    assert "not by themselves: AIMPEAK: sVBSSGP (3,000, 1 of 2 splits), VSSGP (5,000)." in text
+    assert "end of the traced runs: AIMPEAK: PIC+ (6,000)." in text
+    assert {line.method: "*" in line.texts()[4] for line in lines} == {
+        "sVBSSGP": False,
+        "PIC+": True,
+        "VSSGP": False,
+        "SSGP": False,
+    }
 
 
 @pytest.mark.parametrize("name", ["aimpeak-rmse", "draws-aimpeak"])
@@ -479,6 +497,15 @@ def test_curves_are_means_over_the_splits_that_all_have(name):
     plt.close(figure)
 
 
+def test_the_page_has_the_sizes_of_what_is_run_alone(tmp_path):
+    write_page(Results([]), tmp_path)
+    (blog,) = re.findall("<li>(BLOG: .*?)</li>", (tmp_path / "index.html").read_text())
+    assert "blocks for PIC+" not in blog
+    assert "PIC+" in blog
+    assert "inducing inputs" in blog
+    assert "DTC+" in SUITES["blog"].methods
+
+
 class TestPage:
     def test_a_quick_run_has_every_figure_and_every_verdict(self, quick_run):
         text = (quick_run.out / "index.html").read_text()
@@ -488,7 +515,7 @@ class TestPage:
             path.stem for path in quick_run.out.glob("*.svg")
         }
         assert len(re.findall('<span class="verdict', text)) == 2 * len(claims.CLAIMS)
-        assert "not run" not in text
+        assert not re.search(">not run<|not run yet", text)
         assert "No number here is to be believed" in text
         assert "What failed" not in text
 

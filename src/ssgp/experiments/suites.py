@@ -143,8 +143,8 @@ SUITES: dict[str, Suite] = {
             "exact GP, some rows": 0,
             "spectral forest": 0,
         },
-        left_out="PIC+, which works with the covariances of whole blocks of rows, here of 60 inputs, is not run; the "
-        "paper does not either.",
+        left_out="PIC+, which works with the covariances of whole blocks of rows, here of 60 inputs, is not run on "
+        "this table, nor is it in the paper.",
     ),
     "airline": Suite(
         name="airline",
