@@ -1,12 +1,15 @@
 """The paper's evaluation on small tables made here."""
 
+import os
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,22 +17,30 @@ import pytest
 
 from helpers import Page, browse, wavy
 from ssgp import SVBSSGPRegressor
+from ssgp.ascent import StochasticAscent
 from ssgp.datasets import FOLDER_VARIABLE, Table
-from ssgp.experiments import claims, fits, runner
+from ssgp.experiments import claims, fits, methods, runner
 from ssgp.experiments.__main__ import main
+from ssgp.experiments.figures import FIGURES
 from ssgp.experiments.fits import run_cell, split
 from ssgp.experiments.methods import METHODS
 from ssgp.experiments.page import write_page
-from ssgp.experiments.store import Results, Store
+from ssgp.experiments.store import SCHEMA, Results, Store
 from ssgp.experiments.suites import GAMMAS, SUITES, Cell, cells, quick
-from ssgp.experiments.table import table_lines
+from ssgp.experiments.table import notes, table_lines
 from ssgp.metrics import rmse
 from ssgp.paper_tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS
+from ssgp.rows import Rows
 
 
 def small_table(folder=None):
     X, y, _ = wavy(800)
     return Table(X, y, ("a", "b"), np.arange(800) % 20 == 0)
+
+
+def deadly_table(folder=None):
+    """What the system does to a process that takes too much memory."""
+    os._exit(1)
 
 
 SMALL = replace(quick(SUITES["aimpeak"]), load=small_table, n_rows=None, draws=(1, 3))
@@ -87,17 +98,55 @@ class TestSplits:
 
 
 class TestTraces:
-    def test_an_iteration_is_as_many_rows_for_every_method(self):
-        suite = replace(SMALL, rows_an_iteration=1600)
-        n_train = len(split(small_table(), "0").y)
-        for method in suite.traced:
-            rows = run_cell(suite, Cell("aimpeak", "0", method, "trace", 1), None)
-            a_step = METHODS[method].rows_a_step
-            assert a_step is not None
-            for row in rows:
-                seen = row["steps"] * a_step(suite, n_train)
-                assert seen == pytest.approx(1600 * row["iteration"], abs=0.51 * a_step(suite, n_train))
-            assert sorted({row["iteration"] for row in rows}) == list(suite.looked_at)
+    @pytest.mark.parametrize("method", SMALL.traced)
+    def test_an_iteration_is_as_many_rows_for_every_method(self, method, monkeypatch):
+        suite, cell = replace(SMALL, rows_an_iteration=1600), Cell("aimpeak", "0", method, "trace", 1)
+        looked = {row["iteration"]: row["steps"] for row in run_cell(suite, cell, None)}
+        assert list(looked) == list(suite.looked_at)
+
+        given, rows_of_step, block = [], [], Rows.block
+        monkeypatch.setattr(Rows, "block", lambda rows, k: given.append(len(block(rows, k).y)) or block(rows, k))
+
+        def count(n_steps, snapshot):
+            rows_of_step.append(sum(given))
+            given.clear()
+
+        data = split(small_table(), "0")
+        METHODS[method].make(suite, cell, max(looked.values()), 0).fit(data.X, data.y, monitor=count)
+        seen = np.cumsum(rows_of_step)
+        for iteration, steps in looked.items():
+            assert seen[steps - 1] == pytest.approx(1600 * iteration, abs=0.51 * max(rows_of_step))
+
+    def test_iterations_shorter_than_a_step_share_it(self):
+        suite = replace(SMALL, rows_an_iteration=300)
+        rows = run_cell(suite, Cell("aimpeak", "0", "VSSGP", "trace", 1), None)
+        assert [(row["iteration"], row["steps"]) for row in rows] == [(1, 1), (2, 1), (4, 2)]
+
+    @pytest.mark.filterwarnings("ignore:step 3 failed")
+    @pytest.mark.parametrize("kind", ["trace", "converged"])
+    def test_learning_that_ends_early_is_a_failure(self, kind, monkeypatch):
+        steps, whole = iter(range(100)), StochasticAscent.step
+
+        def breaking(ascent, shrink):
+            if next(steps) == 2:
+                raise np.linalg.LinAlgError("not positive definite")
+            return whole(ascent, shrink)
+
+        monkeypatch.setattr(StochasticAscent, "step", breaking)
+        with pytest.raises(RuntimeError, match="learning ended early"):
+            run_cell(SMALL, Cell("aimpeak", "0", "VSSGP", kind, 1), None)
+
+    @pytest.mark.parametrize(("most", "converged"), [(6000, True), (40, False)])
+    def test_a_run_says_whether_it_stopped_by_itself(self, most, converged, monkeypatch):
+        monkeypatch.setattr(methods, "MOST_STEPS", most)
+        suite = replace(SMALL, converged={"sVBSSGP": 0})
+        row, *_ = run_cell(suite, Cell("aimpeak", "0", "sVBSSGP", "converged", 3), None)
+        assert row["converged"] is converged
+        assert (row["steps"] < most) is converged
+
+    def test_runs_of_a_given_length_do_not_stop_by_themselves(self):
+        (row,) = run_cell(SMALL, Cell("aimpeak", "0", "VSSGP", "converged", 1), None)
+        assert (row["steps"], row["converged"]) == (40, False)
 
     def test_the_last_look_is_at_the_model_that_fit_would_leave(self):
         rows = run_cell(SMALL, Cell("aimpeak", "0", "sVBSSGP", "trace", 3), None)
@@ -165,9 +214,34 @@ class TestRunner:
             return run_cell(suite, cell, folder)
 
         monkeypatch.setattr(runner, "run_cell", interrupted)
-        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 0
+        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 130
         assert begun == cells(here)[:1]
         assert store.has(begun[0])
+
+    def test_a_process_that_dies_costs_its_own_cell_alone(self, tmp_path, monkeypatch, capsys):
+        tiny = replace(SMALL, splits=("0",), traced=(), draws=(), converged={"SSGP": 3})
+        suites = {"blog": replace(tiny, name="blog", load=deadly_table), "aimpeak": tiny}
+        monkeypatch.setattr(runner, "SUITES", suites)
+        store = Store(tmp_path)
+        assert runner.run(["blog", "aimpeak"], store, None, n_jobs=2) == 1
+        (failure,) = store.read().failures()
+        assert (failure["suite"], failure["error"]) == ("blog", "its process died: out of memory?")
+        assert store.cells() == set(cells(tiny))
+        assert "FAILED: its process died" in capsys.readouterr().err
+
+    def test_a_result_that_cannot_be_written_costs_its_own_cell_alone(self, here, tmp_path, monkeypatch, capsys):
+        whole = Store.write
+
+        def full(store, cell, *rest):
+            if cell.method == "SSGP":
+                raise OSError("no space left on device")
+            whole(store, cell, *rest)
+
+        monkeypatch.setattr(Store, "write", full)
+        store = Store(tmp_path)
+        assert runner.run(["aimpeak"], store, None, n_jobs=1) == 1
+        assert store.cells() == {cells(here)[1]}
+        assert "nothing was written: OSError: no space left on device" in capsys.readouterr().err
 
     def test_results_say_how_they_came_about(self, here, tmp_path):
         store = Store(tmp_path)
@@ -176,12 +250,84 @@ class TestRunner:
         assert "ssgp" in row["versions"]
         assert "cores" in row["machine"]
         assert row["wall_s"] >= row["train_s"] > 0
-        assert (row["n_train"] + row["n_test"], row["split"]) == (800, "0")
+        assert (row["n_train"] + row["n_test"], row["split"], row["seed"]) == (800, "0", 0)
+
+
+class TestStore:
+    CELL = Cell("aimpeak", "3", "VSSGP", "converged", 1)
+    ROW: ClassVar = {"iteration": -1, "steps": 7, "converged": False, "train_s": 1.0, "rmse": 2.0, "mnlp": 3.0}
+
+    def former(self, path, rows):
+        """A file as it was before rows had a seed and said whether runs had stopped by themselves."""
+        former = pa.schema([column for column in SCHEMA if column.name not in ("seed", "converged")])
+        pq.write_table(pa.Table.from_pylist(rows, former), path)
+
+    def test_a_file_of_many_cells_has_each_of_them(self, tmp_path):
+        store, other = Store(tmp_path), replace(self.CELL, split="4")
+        self.former(tmp_path / "rows.parquet", made_up(**vars(self.CELL)) + made_up(**vars(other)))
+        assert store.cells() == {self.CELL, other}
+        assert not store.has(replace(self.CELL, split="0"))
+
+    def test_the_newest_rows_of_a_cell_are_its_rows(self, tmp_path):
+        old = made_up(**vars(self.CELL), rmse=9.0, finished="2026-01-01T00:00:00Z")
+        self.former(tmp_path / "zz-rows.parquet", old * 2)
+        store = Store(tmp_path)
+        store.write(self.CELL, [self.ROW], 1.0, quick=False)
+        assert store.read().values("rmse") == [2.0]
+
+    def test_the_same_rows_in_two_files_count_once(self, tmp_path):
+        for name in ("a", "b"):
+            self.former(tmp_path / f"{name}.parquet", made_up(**vars(self.CELL)))
+        assert len(Store(tmp_path).read().rows) == 1
+
+    def test_quick_rows_do_not_stand_in_for_others(self, tmp_path):
+        store = Store(tmp_path)
+        store.write(self.CELL, [self.ROW], 1.0, quick=True)
+        assert store.has(self.CELL, quick=True)
+        assert not store.has(self.CELL)
+        assert len(store.read().rows) == 1
+        store.write(self.CELL, [{**self.ROW, "rmse": 5.0}], 1.0, quick=False)
+        assert store.read().values("rmse") == [5.0]
+        assert store.read(quick=True).values("rmse") == [2.0]
+
+    @pytest.mark.parametrize(
+        ("kind", "steps", "converged"), [("converged", 1959, True), ("converged", 3000, False), ("trace", 7, False)]
+    )
+    def test_former_files_are_completed(self, kind, steps, converged, tmp_path):
+        row = made_up(kind=kind, steps=steps, split="3") + made_up(kind=kind, steps=steps, split="authors")
+        self.former(tmp_path / "rows.parquet", row)
+        found = Store(tmp_path).read()
+        assert found.values("seed") == [3, 0]
+        assert found.values("converged") == [converged, converged]
+
+    def test_our_own_run_can_still_be_read(self):
+        found = Store(Path(__file__).parents[1] / "experiments" / "full-run").read()
+        assert len(found.where(suite="aimpeak").rows) > 1000
+        assert {type(value) for name in ("seed", "converged") for value in found.values(name)} == {int, bool}
+
+    def test_rows_of_nothing_are_refused_and_read_as_failures(self, tmp_path):
+        store = Store(tmp_path)
+        with pytest.raises(ValueError, match="no rows"):
+            store.write(self.CELL, [], 1.0, quick=False)
+        self.former(tmp_path / "rows.parquet", made_up(**vars(self.CELL), rmse=None, mnlp=None, iteration=None))
+        assert not store.has(self.CELL)
+        assert store.read().failures()
+        write_page(store.read(), tmp_path / "page")
 
 
 def made_up(**columns: Any) -> list[dict]:
     plain = {"suite": "aimpeak", "split": "0", "method": "sVBSSGP", "kind": "trace", "n_draws": 20, "gamma": 0.0}
-    rest = {"iteration": 1, "steps": 1, "train_s": 1.0, "rmse": 1.0, "mnlp": 1.0, "coverage": 0.95, "error": None}
+    rest = {
+        "iteration": 1,
+        "steps": 1,
+        "seed": 0,
+        "converged": False,
+        "train_s": 1.0,
+        "rmse": 1.0,
+        "mnlp": 1.0,
+        "coverage": 0.95,
+        "error": None,
+    }
     about = {"quick": False, "wall_s": 1.0, "finished": "2026", "machine": "m", "versions": "v"}
     return [{**plain, **rest, **about, **columns}]
 
@@ -202,12 +348,17 @@ class TestVerdicts:
         rows = [row for g in GAMMAS for row in made_up(kind="converged", gamma=g, rmse=10 + slope * abs(g))]
         assert claims.local_is_best(Results(rows)).outcome == outcome
 
-    @pytest.mark.parametrize(("mine", "outcome"), [(1.0, "reproduced"), (2.5, "in part"), (9.0, "not reproduced")])
+    @pytest.mark.parametrize(
+        ("mine", "outcome"), [(1.0, "reproduced"), (1.99, "in part"), (2.5, "in part"), (9.0, "not reproduced")]
+    )
     def test_methods(self, mine, outcome):
         rows = made_up(rmse=mine)
         for method, error in (("PIC+", 2.0), ("DTC+", 3.0), ("VSSGP", 4.0)):
             rows += made_up(method=method, gamma=None, n_draws=1, rmse=error)
-        assert claims.beats_the_others("aimpeak")(Results(rows)).outcome == outcome
+        verdict = claims.beats_the_others("aimpeak")(Results(rows))
+        assert verdict.outcome == outcome
+        assert f"PIC+, has {2.0 / mine:.2f} times" in verdict.finding
+        assert "PIC+ has 1.30 times" in verdict.finding
 
     def test_methods_are_compared_on_the_splits_that_all_have(self):
         rows = made_up(rmse=1.0) + made_up(rmse=100.0, split="1")
@@ -222,13 +373,23 @@ class TestVerdicts:
         assert verdict.finding.endswith("PIC+ and VSSGP: not run yet.")
 
     @pytest.mark.parametrize(
-        ("power", "theirs", "outcome"), [(1, 1.0, "reproduced"), (1, 1e3, "in part"), (4, 1.0, "not reproduced")]
+        ("power", "pic", "dtc", "outcome"),
+        [
+            (1, 1.0, 2.0, "reproduced"),
+            (1, 1.0, 1e3, "in part"),
+            (1, 1e3, 1.0, "in part"),
+            (1, 1.0, None, "in part"),
+            (4, 1.0, 2.0, "not reproduced"),
+        ],
     )
-    def test_time(self, power, theirs, outcome):
+    def test_time(self, power, pic, dtc, outcome):
         rows = [row for t in (1, 5, 15, 45) for row in made_up(suite="airline", iteration=t, train_s=float(t) ** power)]
-        for method in ("PIC+", "DTC+"):
-            rows += made_up(suite="airline", method=method, gamma=None, n_draws=1, train_s=theirs)
-        assert claims.time_is_linear(Results(rows)).outcome == outcome
+        for method, seconds in (("PIC+", pic), ("DTC+", dtc)):
+            if seconds is not None:
+                rows += made_up(suite="airline", method=method, gamma=None, n_draws=1, train_s=seconds)
+        verdict = claims.time_is_linear(Results(rows))
+        assert verdict.outcome == outcome
+        assert verdict.finding.endswith("DTC+: not run yet.") is (dtc is None)
 
     @pytest.mark.parametrize(
         ("early", "late", "outcome"), [(2.0, 2.0, "reproduced"), (2.0, 1.0, "in part"), (1.0, 1.0, "not reproduced")]
@@ -236,12 +397,53 @@ class TestVerdicts:
     def test_draws(self, early, late, outcome):
         rows = [row for t in (1, 30) for row in made_up(iteration=t)]
         rows += made_up(n_draws=1, rmse=early) + made_up(n_draws=1, iteration=30, rmse=late)
-        assert claims.draws_help("aimpeak")(Results(rows)).outcome == outcome
+        assert claims.draws_help(Results(rows)).outcome == outcome
 
-    @pytest.mark.parametrize(("density", "outcome"), [(3.0, "reproduced"), (0.5, "not reproduced")])
-    def test_densities(self, density, outcome):
-        rows = made_up(rmse=1.0, mnlp=1.0) + made_up(method="PIC+", gamma=None, n_draws=1, rmse=2.0, mnlp=density)
+    def test_numbers_of_draws_are_compared_on_the_splits_that_all_have(self):
+        rows = made_up(rmse=1.0) + made_up(rmse=100.0, split="1") + made_up(n_draws=1, rmse=2.0)
+        assert "r = 20: 2.000 after the first" in claims.draws_help(Results(rows)).finding
+
+    @pytest.mark.parametrize(
+        ("one", "many", "outcome"),
+        [
+            ((9.0, 5.0, 5.5), (8.0, 4.5, 3.0), "reproduced"),
+            ((9.0, 5.0, 5.5), (8.0, 4.5, 4.8), "in part"),
+            ((5.0, 5.1, 5.2), (5.0, 5.1, 5.2), "not reproduced"),
+        ],
+    )
+    def test_overfitting(self, one, many, outcome):
+        rows = [row for r in (1, 20) for row in made_up(n_draws=r)]
+        for r, errors in ((1, one), (20, many)):
+            for t, error in zip((1, 10, 30), errors, strict=True):
+                rows += made_up(suite="blog", n_draws=r, iteration=t, rmse=error)
+        assert claims.draws_protect(Results(rows)).outcome == outcome
+
+    def test_overfitting_tells_the_course_of_each_curve(self):
+        rows = [row for r in (1, 20) for t in (1, 10, 30) for row in made_up(suite="blog", n_draws=r, iteration=t)]
+        for row, error in zip(rows, (9.0, 5.0, 5.5, 3.0, 3.1, 3.2), strict=True):
+            row["rmse"] = error
+        finding = claims.draws_protect(Results(rows)).finding
+        assert "r = 1 falls from 9.00 after iteration 1 to 5.00 after 10 and rises to 5.50 after 30" in finding
+        assert "r = 20 rises from 3.00 after iteration 1 to 3.20 after 30" in finding
+
+    @pytest.mark.parametrize(
+        ("densities", "outcome"),
+        [
+            ((1.0, 2.0, 3.0, 4.0), "reproduced"),
+            ((1.0, 2.0, 3.005, 3.0), "reproduced"),
+            ((1.0, 2.0, 4.0, 3.0), "in part"),
+            ((4.0, 3.0, 2.0, 1.0), "not reproduced"),
+        ],
+    )
+    def test_densities(self, densities, outcome):
+        rows = []
+        for suite in ("aimpeak", "airline"):
+            for i, method in enumerate(("sVBSSGP", *claims.PEERS)):
+                gamma = 0.0 if method == "sVBSSGP" else None
+                rows += made_up(suite=suite, method=method, gamma=gamma, rmse=1.0 + i, mnlp=densities[i])
         assert claims.densities_agree(Results(rows)).outcome == outcome
+        some = [row for row in rows if row["method"] != "VSSGP"]
+        assert claims.densities_agree(Results(some)).outcome != "reproduced"
 
     def test_without_results_nothing_is_claimed(self):
         assert {claim.check(Results([])).outcome for claim in claims.CLAIMS} == {"not run"}
@@ -264,6 +466,44 @@ def test_table_1_counts_a_split_once_where_nothing_has_converged_yet():
     rows = [row for r in (1, 20) for row in made_up(suite="blog", n_draws=r, rmse=float(r))]
     (line,) = table_lines(Results(rows))
     assert (line.rmse[0], line.n_splits) == (20.0, 1)
+    assert "20.00" in line.texts()
+
+
+def test_table_1_says_which_runs_did_not_stop_by_themselves():
+    rows = made_up(kind="converged", steps=1200, converged=True) + made_up(kind="converged", split="1", steps=3000)
+    rows += made_up(kind="converged", method="SSGP", gamma=None, steps=70, converged=True)
+    rows += made_up(kind="converged", method="VSSGP", gamma=None, steps=5000)
+    rows += made_up(kind="trace", method="PIC+", gamma=None, steps=6000, train_s=150.0)
+    lines = table_lines(Results(rows))
+    text = " ".join(notes(lines))
+    assert "not by themselves: AIMPEAK: sVBSSGP (3,000, 1 of 2 splits), VSSGP (5,000)." in text
+    assert "end of the traced runs: AIMPEAK: PIC+ (6,000)." in text
+    assert {line.method: "*" in line.texts()[4] for line in lines} == {
+        "sVBSSGP": False,
+        "PIC+": True,
+        "VSSGP": False,
+        "SSGP": False,
+    }
+
+
+@pytest.mark.parametrize("name", ["aimpeak-rmse", "draws-aimpeak"])
+def test_curves_are_means_over_the_splits_that_all_have(name):
+    rows = made_up(rmse=1.0) + made_up(rmse=100.0, split="1")
+    rows += made_up(n_draws=1, rmse=2.0) if "draws" in name else made_up(method="DTC+", gamma=None, rmse=2.0)
+    (drawing,) = (drawing for drawing in FIGURES if drawing.name == name)
+    figure = drawing.draw(Results(rows))
+    assert figure is not None
+    assert sorted(np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].lines) == [[1.0], [2.0]]
+    plt.close(figure)
+
+
+def test_the_page_has_the_sizes_of_what_is_run_alone(tmp_path):
+    write_page(Results([]), tmp_path)
+    (blog,) = re.findall("<li>(BLOG: .*?)</li>", (tmp_path / "index.html").read_text())
+    assert "blocks for PIC+" not in blog
+    assert "PIC+" in blog
+    assert "inducing inputs" in blog
+    assert "DTC+" in SUITES["blog"].methods
 
 
 class TestPage:
@@ -275,7 +515,7 @@ class TestPage:
             path.stem for path in quick_run.out.glob("*.svg")
         }
         assert len(re.findall('<span class="verdict', text)) == 2 * len(claims.CLAIMS)
-        assert "not run" not in text
+        assert not re.search(">not run<|not run yet", text)
         assert "No number here is to be believed" in text
         assert "What failed" not in text
 
@@ -295,6 +535,12 @@ class TestPage:
     def test_a_second_run_fits_nothing(self, quick_run, capsys):
         assert main(["run", *quick_run.arguments, "--jobs", "1", "--data", "/nowhere"]) == 0
         assert "cells are there already" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(("quick", "name"), [([], "experiments"), (["--quick"], "experiments-quick")])
+    def test_a_quick_one_does_not_take_the_place_of_another(self, quick, name, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert main(["draw", *quick]) == 0
+        assert [path.parent.name for path in tmp_path.rglob("index.html")] == [name]
 
     def test_no_results_make_a_page_that_says_so(self, tmp_path):
         assert write_page(Results([]), tmp_path) == []

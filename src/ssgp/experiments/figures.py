@@ -7,8 +7,9 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
+from ssgp.experiments.comparing import by_draws, by_method, random_splits, traced
 from ssgp.experiments.store import Results
-from ssgp.experiments.suites import AUTHORS, TRACED_GAMMAS
+from ssgp.experiments.suites import TRACED_GAMMAS
 from ssgp.plot.style import ACCENT, INK, styled
 
 mpl.use("agg")
@@ -16,7 +17,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "Drawing", "draw_all", "random_splits"]
+__all__ = ["FIGURES", "Drawing", "draw_all"]
 
 COLOURS = {"sVBSSGP": ACCENT, "PIC+": "#2a6f97", "DTC+": "#7a9e7e", "VSSGP": "#8d6a9f"}
 SHADES = (ACCENT, "#d98b5f", "#8aa3b5", "#2a6f97", INK)
@@ -43,20 +44,13 @@ class Drawing:
     draw: Callable[[Results], Figure | None]
 
 
-def random_splits(results: Results) -> Results:
-    """Without the authors' split, whose rows are other ones: means and deviations are over random splits."""
-    return Results([row for row in results.rows if row["split"] != AUTHORS])
-
-
 def _by_gamma(measure: str) -> Callable[[Results], Figure | None]:
     def draw(results: Results) -> Figure | None:
-        rows = random_splits(results.where(suite="aimpeak", method="sVBSSGP", kind="trace"))
-        if not rows.rows:
+        if not traced(results, "aimpeak").rows:
             return None
-        rows = rows.where(n_draws=max(rows.values("n_draws")))
         figure, panels = plt.subplots(1, len(TRACED_GAMMAS), figsize=(9.5, 2.5), sharey=True, layout="constrained")
         for axes, gamma in zip(panels, TRACED_GAMMAS, strict=True):
-            _line(axes, rows.where(gamma=gamma), measure, SHADES[0], None)
+            _line(axes, traced(results, "aimpeak", gamma=gamma), measure, SHADES[0], None)
             axes.set(title=f"$\\gamma$ = {gamma:g}", xlabel="iterations")
         panels[0].set_ylabel(_label(measure, "aimpeak"))
         return figure
@@ -76,15 +70,12 @@ def _along_gamma(results: Results) -> Figure | None:
 
 def _by_method(suite: str, measure: str) -> Callable[[Results], Figure | None]:
     def draw(results: Results) -> Figure | None:
-        traces = random_splits(results.where(suite=suite, kind="trace"))
-        if not traces.rows:
+        compared = by_method(results, suite, COLOURS)
+        if not compared:
             return None
         figure, axes = _one_panel()
-        for method, colour in COLOURS.items():
-            own = traces.where(method=method)
-            if method == "sVBSSGP" and own.rows:
-                own = own.where(gamma=0.0, n_draws=max(own.values("n_draws")))
-            _line(axes, own, measure, colour, method)
+        for method, rows in compared.items():
+            _line(axes, rows, measure, COLOURS[method], method)
         axes.set(xlabel="iterations", ylabel=_label(measure, suite))
         if measure == "train_s":
             axes.set_yscale("log")
@@ -96,13 +87,12 @@ def _by_method(suite: str, measure: str) -> Callable[[Results], Figure | None]:
 
 def _by_draws(suite: str) -> Callable[[Results], Figure | None]:
     def draw(results: Results) -> Figure | None:
-        rows = random_splits(results.where(suite=suite, method="sVBSSGP", kind="trace", gamma=0.0))
-        if not rows.rows:
+        compared = by_draws(results, suite)
+        if not compared:
             return None
         figure, axes = _one_panel()
-        numbers = sorted(set(rows.values("n_draws")))
-        for r, colour in zip(numbers, SHADES, strict=False):
-            _line(axes, rows.where(n_draws=r), "rmse", colour, f"r = {r}", band=False)
+        for (r, rows), colour in zip(compared.items(), SHADES, strict=False):
+            _line(axes, rows, "rmse", colour, f"r = {r}", band=False)
         axes.set(xlabel="iterations", ylabel=_label("rmse", suite))
         axes.legend()
         return figure

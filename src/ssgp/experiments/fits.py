@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ssgp import SpectralForestRegressor
 from ssgp.datasets import Table
-from ssgp.experiments.methods import METHODS
-from ssgp.experiments.suites import AUTHORS, GAMMAS, TRACED_GAMMAS, Cell, Suite
+from ssgp.experiments.methods import METHODS, most_steps
+from ssgp.experiments.suites import AUTHORS, GAMMAS, TRACED_GAMMAS, Cell, Suite, seed_of
 from ssgp.metrics import coverage, mnlp, rmse
 
 __all__ = ["run_cell", "split"]
@@ -41,11 +41,12 @@ def split(table: Table, name: str, n_rows: int | None = None) -> Data:
     table : Table
         All rows.
     name : str
-        ``"authors"`` for the table's own split, otherwise the seed of a random one.
+        ``"authors"`` for the table's own split, otherwise the number s of a random one, drawn from
+        ``default_rng([2017, s])``: not the numbers that the estimators draw from seed s.
     n_rows : int, optional
         Only so many rows, drawn at random.
     """
-    seed = 0 if name == AUTHORS else int(name)
+    seed = seed_of(name)
     test = table.test if name == AUTHORS else np.random.default_rng([2017, seed]).random(len(table.y)) < TEST_SHARE
     if test is None:
         raise ValueError(f"the table has no split of its own; name a seed instead of {name!r}")
@@ -59,8 +60,7 @@ def split(table: Table, name: str, n_rows: int | None = None) -> Data:
 def run_cell(suite: Suite, cell: Cell, folder: Path | None) -> list[Row]:
     """Rows of results: one for each gamma and iteration that was looked at."""
     data = split(suite.load(folder), cell.split, suite.n_rows)
-    seed = 0 if cell.split == AUTHORS else int(cell.split)
-    rows = (_trace if cell.kind == "trace" else _converge)(suite, cell, data, seed)
+    rows = (_trace if cell.kind == "trace" else _converge)(suite, cell, data, seed_of(cell.split))
     return [{"n_train": len(data.y), "n_test": len(data.y_test), **row} for row in rows]
 
 
@@ -71,35 +71,51 @@ def _trace(suite: Suite, cell: Cell, data: Data, seed: int) -> list[Row]:
         raise ValueError(f"{cell.method} takes no steps that can be traced")
     n = len(data.y)
     steps_of = (suite.rows_an_iteration or n) / method.rows_a_step(suite, n)
-    looked_at = {max(1, round(t * steps_of)): t for t in suite.looked_at}
+    step_of = {t: max(1, round(t * steps_of)) for t in suite.looked_at}
     rows: list[Row] = []
     clock = _Clock()
 
     def monitor(n_steps: int, snapshot: Callable[[], Any]) -> None:
-        if n_steps in looked_at:
+        due = [t for t, step in step_of.items() if step == n_steps]
+        if due:
             with clock:
                 seen = _look(snapshot(), cell, data, TRACED_GAMMAS)
-            about = {"iteration": looked_at[n_steps], "steps": n_steps, "train_s": clock.seconds}
-            rows.extend({**about, **row} for row in seen)
+            about = {"steps": n_steps, "converged": False, "train_s": clock.seconds}
+            rows.extend({**about, "iteration": t, **row} for t in due for row in seen)
 
-    model = method.make(suite, cell, max(looked_at), seed)
+    model = method.make(suite, cell, max(step_of.values()), seed)
     clock.start()
     model.fit(data.X, data.y, monitor=monitor)
+    _check_looks(suite.looked_at, rows)
     return rows
+
+
+def _check_looks(wanted: tuple[int, ...], rows: list[Row]) -> None:
+    """Refuse a run that ended early: estimators only warn of steps that failed, and keep the last good model."""
+    missing = sorted(set(wanted) - {row["iteration"] for row in rows})
+    if missing:
+        listed = ", ".join(map(str, missing))
+        raise RuntimeError(f"learning ended early: the model after iteration {listed} was not there to be looked at")
 
 
 def _converge(suite: Suite, cell: Cell, data: Data, seed: int) -> list[Row]:
     """Look at the model when it has stopped."""
-    model = METHODS[cell.method].make(suite, cell, suite.converged[cell.method], seed)
+    method = METHODS[cell.method]
+    model = method.make(suite, cell, suite.converged[cell.method], seed)
     X, y = data.X, data.y
     if cell.method.startswith("exact GP"):
         some = np.random.default_rng(seed).choice(len(y), min(suite.exact_rows, len(y)), replace=False)
         X, y = X[some], y[some]
     start = time.perf_counter()
     model.fit(X, y)
-    about = {"train_s": time.perf_counter() - start, "steps": int(getattr(model, "n_iter_", 0))}
+    seconds = time.perf_counter() - start
+    steps, limit = int(getattr(model, "n_iter_", 0)), most_steps(model)
+    stopped = limit is None or steps < limit
+    if stopped and not method.stops_by_itself:
+        raise RuntimeError(f"learning ended early, after {steps} of {limit} steps")
+    about = {"iteration": -1, "steps": steps, "converged": stopped, "train_s": seconds}
     gammas = GAMMAS if cell.method == "sVBSSGP" else (0.0,)
-    return [{**about, "iteration": -1, **row} for row in _look(model, cell, data, gammas)]
+    return [{**about, **row} for row in _look(model, cell, data, gammas)]
 
 
 def _look(model: Any, cell: Cell, data: Data, gammas: tuple[float, ...]) -> list[Row]:  # noqa: ANN401  any regressor

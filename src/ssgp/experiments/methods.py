@@ -14,12 +14,13 @@ from ssgp import (
     VSSGPRegressor,
 )
 from ssgp.experiments.suites import Cell, Suite
+from ssgp.sizes import STEPS
 
-__all__ = ["METHODS", "Method"]
+__all__ = ["METHODS", "Method", "most_steps"]
 
 BATCH = 1000
-# The library's own upper limit: sVBSSGP stops by itself before it.
-MOST_STEPS = 3000
+# Far above what sVBSSGP takes: it stops when its bound does.
+MOST_STEPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,13 @@ class Method:
         Takes suite, cell, number of steps (0 for the method's own) and seed to an estimator.
     rows_a_step : callable
         Takes suite and number of training rows to the rows that a step looks at; None for methods without steps.
+    stops_by_itself : bool
+        Whether it may stop before it has taken all its steps; others do so only when something went wrong.
     """
 
     make: Callable[[Suite, Cell, int, int], Any]
     rows_a_step: Callable[[Suite, int], float] | None = None
+    stops_by_itself: bool = False
 
 
 def _sparse_spectrum(suite: Suite, cell: Cell, n_steps: int, seed: int, **more: Any) -> SVBSSGPRegressor:  # noqa: ANN401
@@ -54,9 +58,10 @@ def _sparse_spectrum(suite: Suite, cell: Cell, n_steps: int, seed: int, **more: 
 
 
 METHODS: dict[str, Method] = {
-    "sVBSSGP": Method(_sparse_spectrum, lambda suite, n: min(BATCH, n)),
+    "sVBSSGP": Method(_sparse_spectrum, lambda suite, n: min(BATCH, n), stops_by_itself=True),
     "sVBSSGP, local objective": Method(
-        lambda suite, cell, steps, seed: _sparse_spectrum(suite, cell, steps, seed, objective="local")
+        lambda suite, cell, steps, seed: _sparse_spectrum(suite, cell, steps, seed, objective="local"),
+        stops_by_itself=True,
     ),
     "PIC+": Method(
         lambda suite, cell, steps, seed: PICRegressor(
@@ -77,10 +82,13 @@ METHODS: dict[str, Method] = {
         lambda suite, n: min(BATCH, n),
     ),
     "SSGP": Method(
-        lambda suite, cell, steps, seed: SSGPRegressor(suite.n_frequencies, max_iter=steps, random_state=seed)
+        lambda suite, cell, steps, seed: SSGPRegressor(suite.n_frequencies, max_iter=steps, random_state=seed),
+        stops_by_itself=True,
     ),
-    "exact GP, some rows": Method(lambda suite, cell, steps, seed: ExactGPRegressor(random_state=seed)),
-    "spectral forest": Method(lambda suite, cell, steps, seed: _forest(steps, seed)),
+    "exact GP, some rows": Method(
+        lambda suite, cell, steps, seed: ExactGPRegressor(random_state=seed), stops_by_itself=True
+    ),
+    "spectral forest": Method(lambda suite, cell, steps, seed: _forest(steps, seed), stops_by_itself=True),
 }
 
 
@@ -88,3 +96,9 @@ def _forest(n_steps: int, seed: int) -> SpectralForestRegressor:
     """The default forest, or a small one of few steps."""
     size: dict[str, Any] = {"max_iter": n_steps, "n_trees": 4, "leaf_size": 100} if n_steps else {}
     return SpectralForestRegressor(**size, n_jobs=1, random_state=seed)
+
+
+def most_steps(model: Any) -> int | None:  # noqa: ANN401  any regressor
+    """Upper limit of a model's steps; None for one that takes none."""
+    limit = getattr(model, "max_iter", None)
+    return STEPS if limit == "auto" else limit

@@ -1,13 +1,15 @@
-"""Table 1: errors after convergence, beside the paper's."""
+"""Table 1: errors at the end of learning, beside the paper's."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from ssgp.experiments.comparing import random_splits
 from ssgp.experiments.store import Results
 from ssgp.experiments.suites import AUTHORS
 
-__all__ = ["COLUMNS", "Line", "table_lines"]
+__all__ = ["COLUMNS", "PAPER", "Line", "notes", "table_lines"]
 
 METHODS = (
     "sVBSSGP",
@@ -30,6 +32,8 @@ PAPER = {
     ("airline", "PIC+"): 33.40,
     ("airline", "VSSGP"): 39.49,
 }
+# Marks times that are of the learning steps alone.
+TRACED = " *"
 COLUMNS = ("table", "method", "RMSE", "MNLP", "fit (s)", "splits", "RMSE, authors' split", "the paper's RMSE")
 
 
@@ -45,6 +49,12 @@ class Line:
         Mean and deviation over random splits.
     n_splits : int
         Number of random splits.
+    n_stopped : int
+        In how many of them learning stopped by itself.
+    steps : int
+        Most steps that were taken.
+    traced : bool
+        Whether this is the end of the traced runs.
     authors : float or None
         RMSE on the authors' split.
     paper : float or None
@@ -57,21 +67,28 @@ class Line:
     mnlp: tuple[float, float]
     seconds: tuple[float, float]
     n_splits: int
+    n_stopped: int
+    steps: int
+    traced: bool
     authors: float | None
     paper: float | None
 
     def texts(self) -> list[str]:
         """Cells of the table."""
+        seconds = f"{self.seconds[0]:.1f}" if self.seconds[0] < 10 else f"{self.seconds[0]:.0f}"
         return [
             self.suite.upper(),
             self.method,
-            "{:.2f} ± {:.2f}".format(*self.rmse),
-            "{:.2f} ± {:.2f}".format(*self.mnlp),
-            f"{self.seconds[0]:.1f}" if self.seconds[0] < 10 else f"{self.seconds[0]:.0f}",
+            self._with_deviation(self.rmse),
+            self._with_deviation(self.mnlp),
+            seconds + (TRACED if self.traced else ""),
             str(self.n_splits),
             "" if self.authors is None else f"{self.authors:.2f}",
             "" if self.paper is None else f"{self.paper:.2f}",
         ]
+
+    def _with_deviation(self, measure: tuple[float, float]) -> str:
+        return "{:.2f} ± {:.2f}".format(*measure) if self.n_splits > 1 else f"{measure[0]:.2f}"
 
 
 def table_lines(results: Results) -> list[Line]:
@@ -81,24 +98,63 @@ def table_lines(results: Results) -> list[Line]:
     return [line for line in lines if line is not None]
 
 
-def converged(results: Results, suite: str, method: str) -> Results:
+def notes(lines: list[Line]) -> list[str]:
+    """What a reader of these lines has to know of how their runs ended."""
+    found = ["Means and deviations over random splits. The spectral forest and the local objective are this library's."]
+    given = [line for line in lines if not line.traced and line.n_stopped < line.n_splits]
+    traced = [line for line in lines if line.traced]
+    if given:
+        found.append(f"Stopped after a fixed number of steps, not by themselves: {_listed(given, _length)}.")
+    if traced:
+        found.append(
+            f"As they were at the end of the traced runs: {_listed(traced, _length)}. Their times, marked with"
+            f"{TRACED}, are of the learning steps alone, without the final pass over all rows, which other times have."
+        )
+    return found
+
+
+def _listed(lines: list[Line], about: Callable[[Line], str]) -> str:
+    """Methods, table by table."""
+    by_suite: dict[str, list[str]] = {}
+    for line in lines:
+        by_suite.setdefault(line.suite.upper(), []).append(f"{line.method} ({about(line)})")
+    return "; ".join(f"{suite}: {', '.join(methods)}" for suite, methods in by_suite.items())
+
+
+def _length(line: Line) -> str:
+    some = f", {line.n_splits - line.n_stopped} of {line.n_splits} splits" if line.n_stopped else ""
+    return f"{line.steps:,}{some}"
+
+
+def ended(results: Results, suite: str, method: str) -> Results:
     """Where a method ended: its run to convergence, or, where it has none, the end of its traced run."""
     own = results.where(suite=suite, method=method)
-    ended = own.where(kind="converged")
-    if not ended.rows and own.rows:
-        ended = own.where(iteration=max(own.values("iteration")), n_draws=max(own.values("n_draws")))
-    return ended.where(gamma=0.0) if method == "sVBSSGP" else ended
+    found = own.where(kind="converged")
+    if not found.rows and own.rows:
+        found = own.where(iteration=max(own.values("iteration")), n_draws=max(own.values("n_draws")))
+    return found.where(gamma=0.0) if method == "sVBSSGP" else found
 
 
 def _line(results: Results, suite: str, method: str) -> Line | None:
-    ended = converged(results, suite, method)
-    random = [row for row in ended.rows if row["split"] != AUTHORS]
-    if not random:
+    rows = ended(results, suite, method)
+    random = random_splits(rows)
+    if not random.rows:
         return None
-    authors = ended.where(split=AUTHORS).values("rmse")
+    authors = rows.where(split=AUTHORS).values("rmse")
     rmse, mnlp, seconds = (
         (float(np.mean(values)), float(np.std(values)))
-        for values in ([row[name] for row in random] for name in ("rmse", "mnlp", "train_s"))
+        for values in (random.values(name) for name in ("rmse", "mnlp", "train_s"))
     )
-    paper = PAPER.get((suite, method))
-    return Line(suite, method, rmse, mnlp, seconds, len(random), authors[0] if authors else None, paper)
+    return Line(
+        suite,
+        method,
+        rmse,
+        mnlp,
+        seconds,
+        n_splits=len(random.rows),
+        n_stopped=sum(random.values("converged")),
+        steps=max(random.values("steps")),
+        traced="trace" in random.values("kind"),
+        authors=authors[0] if authors else None,
+        paper=PAPER.get((suite, method)),
+    )
