@@ -1,13 +1,14 @@
 """Forests cut short, by Ctrl-C or by a time limit."""
 
 import signal
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers import small_forest, wavy
-from ssgp.forest import plant
+from ssgp.forest import Forest, plant
 from ssgp.metrics import rmse
 
 
@@ -90,6 +91,25 @@ class TestInterrupts:
             model = small_forest(correct=True).fit(X, y)
         assert rmse(latent, model.predict(X)) < 0.2
         assert np.isfinite(model.predict_interval(X)).all()
+
+    @pytest.mark.parametrize("n_pressed", [1, 2])
+    def test_ctrl_c_between_folds(self, n_pressed, monkeypatch):
+        X, y, latent = wavy(400)
+        components, calls = Forest.components, []
+
+        def interrupted(self, *arguments):
+            calls.append(1)
+            if len(calls) in range(5, 5 + n_pressed):
+                raise KeyboardInterrupt
+            return components(self, *arguments)
+
+        monkeypatch.setattr(Forest, "components", interrupted)
+        model = small_forest()
+        given_up = pytest.raises(KeyboardInterrupt) if n_pressed == 2 else nullcontext()
+        with pytest.warns(ConvergenceWarning, match="the trees that stand are still chosen"), given_up:
+            model.fit(X, y)
+        if n_pressed == 1:
+            assert rmse(latent, model.predict(X)) < 0.2
 
     def test_ctrl_c_while_the_kernel_is_chosen(self, monkeypatch):
         X, y, _ = wavy(400)

@@ -111,13 +111,15 @@ class Planter:
         trials: list[Trial] = []
         for fold in range(self.sizes.n_folds):
             end = len(rows.sample.y) - fold * self.sizes.n_held_out
-            unseen, sample, seen = rows.held_out(np.arange(end - self.sizes.n_held_out, end))
+            unseen, sample, seen = self._in_spite_of_an_interrupt(
+                partial(rows.held_out, np.arange(end - self.sizes.n_held_out, end))
+            )
             until = monotonic() + (self.deadline - monotonic()) / (n_passes - fold)
             n_trees = len(trials[-1].trees) if trials else self.sizes.n_trees
             trees, seedlings, left_out = self._plant(
                 f"fold-{fold}", sample, seen, self.recipe, n_trees, until, self.correct
             )
-            said = self._by_level(trees, unseen.X)
+            said = self._in_spite_of_an_interrupt(partial(self._by_level, trees, unseen.X))
             trials.append(Trial(trees, seedlings, seen, unseen, said, left_out))
         return trials
 
@@ -258,6 +260,16 @@ class Planter:
         if self.recipe.average_prunings:
             return [forest.components(X, self.n_jobs)]
         return [forest.only(level).components(X, self.n_jobs) for level in range(len(self.recipe.groups))]
+
+    def _in_spite_of_an_interrupt(self, look: Callable[[], T]) -> T:
+        """What is short, and cannot be done without: Ctrl-C has it done again, a second one gives up."""
+        try:
+            return look()
+        except KeyboardInterrupt:
+            self.checkpoint.close()
+            message = "interrupted; the trees that stand are still chosen and calibrated. Interrupt again to give up"
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            return look()
 
     def _unless_interrupted(self, learn: Callable[[], T], otherwise: T, what: str) -> T:
         """What is learned, or, after Ctrl-C, what does without."""
