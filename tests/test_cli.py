@@ -110,6 +110,18 @@ class TestFit:
         assert run("fit", folder / "train.csv", *arguments, *QUICK)[0] == 0
         assert "colour: dropped: as asked for" in read_summary(path)["columns"]
 
+    @pytest.mark.parametrize("memory", ["enough", "too little"])
+    def test_codes_that_look_like_numbers_in_some_files(self, memory, tmp_path, monkeypatch):
+        if memory == "too little":
+            monkeypatch.setattr("ssgp.cli.memory.BYTES_A_VALUE", 1e9)
+        (data := tmp_path / "data").mkdir()
+        for name, codes in {"0.csv": ["007", "10"], "1.csv": ["A0", "10"]}.items():
+            (data / name).write_text("\n".join(["code,y", *(f"{codes[i % 2]},{i % 2 + i / 100}" for i in range(20))]))
+        code, out, err = run("fit", data, "--target", "y", "--kind", "code=category", *QUICK, "--out", tmp_path / "m")
+        assert code == 0, err
+        assert "code: 3 categories, one feature each" in out
+        assert ssgp.load(tmp_path / "m")[0].get_feature_names_out().tolist() == ["code_007", "code_10", "code_A0"]
+
     @pytest.mark.parametrize("name", MODELS)
     def test_every_model(self, name, folder):
         arguments = ("--features", "east,north", "--model", name, *MODELS[name], "--out", folder / name)
