@@ -238,6 +238,21 @@ class TestPredict:
         assert run("predict", folder / "m", tmp_path, "--out", folder / "keys.csv")[0] == 0
         assert predicted(folder / "keys.csv")["id"][-2:].to_pylist() == ["0098", "x"]
 
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+    def test_kept_columns_need_not_be_alike_in_every_file(self, suffix, folder, tmp_path):
+        """One has no notes, and every one its own categories."""
+        (data := tmp_path / "data").mkdir()
+        new = pq.read_table(folder / "new.parquet").slice(0, 2)
+        for i, (note, kind) in enumerate([(pa.nulls(2), "ab"), (pa.array(["good", None]), "cd")]):
+            kinds = pa.array(list(kind)).dictionary_encode()
+            pq.write_table(new.append_column("note", note).append_column("kind", kinds), data / f"{i}.parquet")
+        path = tmp_path / f"out{suffix}"
+        code, _, err = run("predict", folder / "m", data, "--keep", "note,kind", "--out", path)
+        assert code == 0, err
+        found = predicted(path)
+        assert [note or None for note in found["note"].to_pylist()] == [None, None, "good", None]
+        assert found["kind"].to_pylist() == ["a", "b", "c", "d"]
+
     def test_text_is_read_as_it_was_in_fit(self, folder, model):
         """In these rows colours look like numbers, and numbers like integers."""
         (folder / "odd.csv").write_text(

@@ -230,6 +230,13 @@ def test_what_is_written_is_read(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
+def test_categories_may_differ_from_table_to_table(suffix, tmp_path):
+    tables = [pa.table({"x": pa.array(own).dictionary_encode()}) for own in (["a", "b"], ["c"], ["b", "d"])]
+    write_table(tables, tmp_path / f"out{suffix}")
+    assert open_table(tmp_path / f"out{suffix}").read()["x"].to_pylist() == ["a", "b", "c", "b", "d"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_table_that_fails_half_way_leaves_the_old_file(suffix, tmp_path):
     path = tmp_path / f"out{suffix}"
     path.write_text("old")

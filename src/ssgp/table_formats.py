@@ -68,6 +68,10 @@ class TableFormat(ABC):
         """All rows, which were read before, in the types of the schema."""
 
     @abstractmethod
+    def writable(self, schema: pa.Schema) -> pa.Schema:
+        """What tables of a schema are written as."""
+
+    @abstractmethod
     def writer(self, path: str, schema: pa.Schema) -> Any:  # noqa: ANN401  Arrow's writers have no common class
         """What writes tables to a file: a context with a method `write_table`."""
 
@@ -102,6 +106,10 @@ class Parquet(TableFormat):
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
         """Columns of other types are cast."""
         return cast_columns(table, schema)
+
+    def writable(self, schema: pa.Schema) -> pa.Schema:
+        """As they are."""
+        return schema
 
     def writer(self, path: str, schema: pa.Schema) -> Any:  # noqa: ANN401
         """A group of rows for each table."""
@@ -150,6 +158,10 @@ class Arrow(TableFormat):
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
         """Columns of other types are cast."""
         return cast_columns(table, schema)
+
+    def writable(self, schema: pa.Schema) -> pa.Schema:
+        """Without dictionaries: a file has one a column, and the next rows may have another."""
+        return _decoded(schema, schema.names)
 
     def writer(self, path: str, schema: pa.Schema) -> Any:  # noqa: ANN401
         """A file, not a stream."""
@@ -200,6 +212,10 @@ class Csv(TableFormat):
             own = {name: table[name] for name in table.column_names}
             table = pa.table(own | {name: again[name] for name in texts})
         return cast_columns(table, schema)
+
+    def writable(self, schema: pa.Schema) -> pa.Schema:
+        """As they are."""
+        return schema
 
     def writer(self, path: str, schema: pa.Schema) -> Any:  # noqa: ANN401
         """Numbers with as many digits as it takes to read them back the same."""

@@ -46,8 +46,9 @@ def write_table(tables: Iterable[pa.Table], path: FilePath) -> int:
     rest: Iterator[pa.Table] = iter(tables)
     first = next(rest)
     n_rows, format = 0, FORMATS[Path(path).suffix.lower()]
-    with whole_file(path) as part, format.writer(str(part), first.schema) as writer:
+    schema = format.writable(first.schema)
+    with whole_file(path) as part, format.writer(str(part), schema) as writer:
         for table in chain([first], rest):
-            writer.write_table(table.cast(first.schema))
+            writer.write_table(table.cast(schema))
             n_rows += table.num_rows
     return n_rows
