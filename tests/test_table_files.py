@@ -254,12 +254,21 @@ def test_a_table_that_fails_half_way_leaves_the_old_file(suffix, tmp_path):
 def test_places_that_cannot_be_written_to(tmp_path):
     for name, message in {
         tmp_path: "it is a folder",
-        tmp_path / "no" / "a.csv": "there is no folder",
+        tmp_path / "no" / "a.csv": "cannot save the table to .*: there is no such folder",
         tmp_path / "a.xlsx": r"must end in .parquet, .csv",
         "s3://bucket/a.csv": "give a path",
     }.items():
         with pytest.raises(TableFileError, match=message):
             check_output(name)
+
+
+def test_a_place_that_takes_no_files_is_refused(monkeypatch):
+    def full(path, what):
+        raise OSError(f"cannot save {what} to {path!r}: no space left")
+
+    monkeypatch.setattr("ssgp.table_writing.check_place", full)
+    with pytest.raises(TableFileError, match=r"cannot save the table to 'a.csv': no space left"):
+        check_output("a.csv")
 
 
 def test_groups_of_rows_are_fetched_one_at_a_time(tmp_path):
