@@ -16,8 +16,9 @@ COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
 # Bytes of text that are parsed at once: some hundred thousand rows of few columns.
 CSV_BLOCK = 1 << 24
 ARROW_MAGIC = b"ARROW1"
-# What Arrow takes text for where it has values of several types of a line: the last of them. Of others it is text.
-TEXT_TYPES = (
+TEXTS = (pa.string(), pa.binary())
+# What values of several types of a line are taken for together: the last of them. Others are text together.
+VALUE_TYPES = (
     (pa.int64(), pa.bool_()),
     (pa.int64(), pa.float64()),
     (pa.date32(), pa.timestamp("s"), pa.timestamp("ns")),
@@ -206,7 +207,7 @@ class Csv(TableFormat):
 
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
         """Columns that are text after all are read again: 7 may have been 007."""
-        texts = [name for name in _differing([table.schema, schema]) if schema.field(name).type in _TEXTS]
+        texts = [name for name in _differing([table.schema, schema]) if schema.field(name).type in TEXTS]
         if texts:
             again = self.read(data, texts, _types(schema, texts))
             own = {name: table[name] for name in table.column_names}
@@ -284,7 +285,7 @@ def _loosest(types: set[pa.DataType]) -> pa.DataType:
     found = types - {pa.null()}
     if len(found) < 2:
         return next(iter(found), pa.null())
-    line = next((line for line in TEXT_TYPES if found <= set(line)), None)
+    line = next((line for line in VALUE_TYPES if found <= set(line)), None)
     if line is not None:
         return max(found, key=line.index)
     return pa.binary() if pa.binary() in found else pa.string()
@@ -294,7 +295,6 @@ def _types(schema: pa.Schema, names: Sequence[str]) -> Types:
     return {name: schema.field(name).type for name in names}
 
 
-_TEXTS = (pa.string(), pa.binary())
 _ARROW, _CSV = Arrow(), Csv(",")
 FORMATS: dict[str, TableFormat] = {
     ".parquet": Parquet(),
