@@ -110,6 +110,18 @@ class TestFit:
         assert run("fit", folder / "train.csv", *arguments, *QUICK)[0] == 0
         assert "colour: dropped: as asked for" in read_summary(path)["columns"]
 
+    @pytest.mark.parametrize("memory", ["enough", "too little"])
+    def test_codes_that_look_like_numbers_in_some_files(self, memory, tmp_path, monkeypatch):
+        if memory == "too little":
+            monkeypatch.setattr("ssgp.cli.memory.BYTES_A_VALUE", 1e9)
+        (data := tmp_path / "data").mkdir()
+        for name, codes in {"0.csv": ["007", "10"], "1.csv": ["A0", "10"]}.items():
+            (data / name).write_text("\n".join(["code,y", *(f"{codes[i % 2]},{i % 2 + i / 100}" for i in range(20))]))
+        code, out, err = run("fit", data, "--target", "y", "--kind", "code=category", *QUICK, "--out", tmp_path / "m")
+        assert code == 0, err
+        assert "code: 3 categories, one feature each" in out
+        assert ssgp.load(tmp_path / "m")[0].get_feature_names_out().tolist() == ["code_007", "code_10", "code_A0"]
+
     @pytest.mark.parametrize("name", MODELS)
     def test_every_model(self, name, folder):
         arguments = ("--features", "east,north", "--model", name, *MODELS[name], "--out", folder / name)
@@ -225,6 +237,21 @@ class TestPredict:
         (tmp_path / "2.csv").write_text("\n".join([rows[0], "x,1,1,red,2024-01-01,m,1"]))
         assert run("predict", folder / "m", tmp_path, "--out", folder / "keys.csv")[0] == 0
         assert predicted(folder / "keys.csv")["id"][-2:].to_pylist() == ["0098", "x"]
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+    def test_kept_columns_need_not_be_alike_in_every_file(self, suffix, folder, tmp_path):
+        """One has no notes, and every one its own categories."""
+        (data := tmp_path / "data").mkdir()
+        new = pq.read_table(folder / "new.parquet").slice(0, 2)
+        for i, (note, kind) in enumerate([(pa.nulls(2), "ab"), (pa.array(["good", None]), "cd")]):
+            kinds = pa.array(list(kind)).dictionary_encode()
+            pq.write_table(new.append_column("note", note).append_column("kind", kinds), data / f"{i}.parquet")
+        path = tmp_path / f"out{suffix}"
+        code, _, err = run("predict", folder / "m", data, "--keep", "note,kind", "--out", path)
+        assert code == 0, err
+        found = predicted(path)
+        assert [note or None for note in found["note"].to_pylist()] == [None, None, "good", None]
+        assert found["kind"].to_pylist() == ["a", "b", "c", "d"]
 
     def test_text_is_read_as_it_was_in_fit(self, folder, model):
         """In these rows colours look like numbers, and numbers like integers."""

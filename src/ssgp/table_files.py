@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from ssgp.close_names import hint, listed
-from ssgp.table_formats import FORMATS, TableFormat, Types, without_compression
+from ssgp.table_formats import FORMATS, TableFormat, Types, cast_columns, without_compression
 
 __all__ = ["BATCH_ROWS", "STANDARD_INPUT", "TableFileError", "TableSource", "check_columns", "open_table"]
 
@@ -77,11 +77,32 @@ class TableFile:
             raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
         return found
 
-    def batches(self, columns: Sequence[str], rows: int, types: Types) -> Iterator[pa.Table]:
-        """The rows in order, at most so many at a time."""
+    def batches(self, schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
+        """The rows in order, at most so many at a time, in these columns and types."""
         with self.opened() as data:
-            for batch in self.format.batches(data, columns, rows, types):
-                yield from _slices(pa.Table.from_batches([batch]), rows)
+            for batch in self.format.batches(data, schema, rows):
+                yield from _slices(cast_columns(pa.Table.from_batches([batch]), schema), rows)
+
+    def read(self, columns: Sequence[str], types: Types) -> pa.Table:
+        """All rows."""
+        with self.opened() as data:
+            return self.format.read(data, columns, types).select(list(columns))
+
+    def retyped(self, table: pa.Table, schema: pa.Schema) -> pa.Table:
+        """All rows, which were read before, in these types."""
+        if table.schema.types == schema.types:
+            return table
+        with self.opened() as data:
+            return self.format.retyped(data, table, schema)
+
+    def holds(self, name: str, kind: pa.DataType) -> bool:
+        """Whether all values of a column can be read as of this type."""
+        try:
+            for _ in self.batches(pa.schema([(name, kind)]), BATCH_ROWS):
+                pass
+        except TableFileError:
+            return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -108,7 +129,7 @@ class TableSource:
         first, *others = [file.schema(self.types) for file in self.files]
         for file, schema in zip(self.files[1:], others, strict=True):
             check_columns(first.names, schema.names, f"{file.name!r} has no column", "as there is in the first file")
-        return [first, *(pa.schema([schema.field(name) for name in first.names]) for schema in others)]
+        return [first, *(_chosen(schema, first.names) for schema in others)]
 
     @property
     def column_names(self) -> list[str]:
@@ -121,8 +142,9 @@ class TableSource:
         return self._unified(self._schemas)
 
     def _unified(self, schemas: list[pa.Schema]) -> pa.Schema:
+        """Types that hold the values of all files; of files of text, what the values are taken for together."""
         try:
-            return pa.unify_schemas(schemas, promote_options="permissive")
+            return self.files[0].format.unified(schemas, lambda i, *column: self.files[i].holds(*column))
         except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
             raise TableFileError(f"the files of {self.name!r} do not fit together: {_one_line(error)}") from error
 
@@ -158,24 +180,26 @@ class TableSource:
         Yields
         ------
         pyarrow.Table
-            A batch.
+            A batch; all have the same types, whatever file they come from.
         """
-        names = self.column_names if columns is None else list(columns)
-        check_columns(names, self.column_names, f"{self.name!r} has no column")
+        names = self._names(columns)
+        schema = self._unified([_chosen(own, names) for own in self._schemas])
         for file in self.files:
-            for batch in file.batches(names, rows, self.types):
-                yield batch.select(names)
+            yield from file.batches(schema, rows)
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows. In CSV files all values of a column have a say in its type, not only the first."""
+        names = self._names(columns)
+        tables = [file.read(names, self.types) for file in self.files]
+        schema = self._unified([table.schema for table in tables])
+        same = [file.retyped(table, schema) for file, table in zip(self.files, tables, strict=True)]
+        return pa.concat_tables(same, promote_options="permissive")
+
+    def _names(self, columns: Sequence[str] | None) -> list[str]:
+        """Of the columns that are asked for."""
         names = self.column_names if columns is None else list(columns)
         check_columns(names, self.column_names, f"{self.name!r} has no column")
-        tables = []
-        for file in self.files:
-            with file.opened() as data:
-                tables.append(file.format.read(data, names, self.types).select(names))
-        self._unified([table.schema for table in tables])
-        return pa.concat_tables(tables, promote_options="permissive")
+        return names
 
 
 def open_table(path: str | os.PathLike[str], types: Types | None = None) -> TableSource:
@@ -323,6 +347,10 @@ def _decompressed(handle: BinaryIO, name: str) -> Iterator[Any]:
     compression = pa.Codec.detect(own).name
     with pa.CompressedInputStream(pa.PythonFile(handle, "r"), compression) as data:
         yield data
+
+
+def _chosen(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in names])
 
 
 def _slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:

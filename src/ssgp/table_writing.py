@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ssgp.table_files import TableFileError
 from ssgp.table_formats import FORMATS
-from ssgp.whole_file import FilePath, whole_file
+from ssgp.whole_file import FilePath, check_place, whole_file
 
 __all__ = ["check_output", "write_table"]
 
@@ -19,10 +19,10 @@ def check_output(path: FilePath) -> None:
     name = os.fspath(path)
     if "://" in name:
         raise TableFileError(f"cannot write to {name!r}: tables are written to files here; give a path")
-    if Path(name).is_dir():
-        raise TableFileError(f"cannot write to {name!r}: it is a folder, give the name of a file")
-    if not Path(name).absolute().parent.is_dir():
-        raise TableFileError(f"cannot write to {name!r}: there is no folder {os.path.dirname(name)!r}")
+    try:
+        check_place(name, "the table")
+    except OSError as error:
+        raise TableFileError(str(error)) from error
     if Path(name).suffix.lower() not in FORMATS:
         raise TableFileError(f"cannot write to {name!r}: its name must end in {', '.join(FORMATS)}")
 
@@ -46,8 +46,9 @@ def write_table(tables: Iterable[pa.Table], path: FilePath) -> int:
     rest: Iterator[pa.Table] = iter(tables)
     first = next(rest)
     n_rows, format = 0, FORMATS[Path(path).suffix.lower()]
-    with whole_file(path) as part, format.writer(str(part), first.schema) as writer:
+    schema = format.writable(first.schema)
+    with whole_file(path) as part, format.writer(str(part), schema) as writer:
         for table in chain([first], rest):
-            writer.write_table(table.cast(first.schema))
+            writer.write_table(table.cast(schema))
             n_rows += table.num_rows
     return n_rows
