@@ -82,7 +82,16 @@ class TestMistakes:
         train = folder / "train.csv"
         assert "it is a folder" in fails("fit", train, "--target", "height", "--out", folder)
         assert "there is no such folder" in fails("fit", train, "--target", "height", "--out", folder / "no" / "m")
+        assert "it is a device or a pipe" in fails("fit", train, "--target", "height", "--out", os.devnull)
         assert "must end in .parquet" in fails("predict", folder / "m", train, "--out", folder / "p.txt")
+
+    @pytest.mark.parametrize("out", ["parts/model.safetensors", "parts/below/m", "here/../parts/m", "parts"])
+    def test_a_model_in_the_folder_of_the_checkpoint(self, out, folder, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        for name in ("parts/below", "here") if out != "parts" else ():
+            Path(name).mkdir(parents=True)
+        arguments = [folder / "train.csv", "--target", "height", "--checkpoint", "parts", "--out", out]
+        assert f"--out: {out!r} is inside the folder of --checkpoint, 'parts'" in fails("fit", *arguments, code=2)
 
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),

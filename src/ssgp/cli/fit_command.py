@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ def fit_command(options: FitOptions, output: Output) -> int:
     """Fit and save; return the exit code."""
     began = time.perf_counter()
     check_place(options.out, "the model")
+    _check_apart(options.out, options.checkpoint)
     source = open_table(options.data)
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
@@ -87,6 +89,12 @@ def fit_command(options: FitOptions, output: Output) -> int:
     text.append(f"Saved to {options.out} after {duration(time.perf_counter() - began)}{end}")
     output.result(found, "\n".join(text))
     return INTERRUPTED if interrupted else 0
+
+
+def _check_apart(out: str, checkpoint: str | None) -> None:
+    """The folder of a checkpoint is for its own files, and deleted at the end."""
+    if checkpoint is not None and Path(out).resolve().is_relative_to(Path(checkpoint).resolve()):
+        raise WrongUsage(f"--out: {out!r} is inside the folder of --checkpoint, {checkpoint!r}; choose another place")
 
 
 def _pipeline(options: FitOptions, roles: ColumnRoles) -> Pipeline:
