@@ -109,6 +109,12 @@ class TestMistakes:
             (["m", "new.csv", "--quantiles", "5,50"], 2, "--quantiles: '5' is not a number between 0 and 1"),
             (["m", "new.csv", "--interval", "90"], 2, "--interval: 90 must lie between 0 and 1"),
             (["m", "new.csv", "--jobs", "two"], 2, "'--jobs'"),
+            (
+                ["m", "few_keys.csv"],
+                1,
+                "there is no column 'id', which names the rows (--key of the fit); --keep chooses",
+            ),
+            (["key_mean", "new_mean.csv"], 2, "and a prediction has the same name; choose other columns by --keep, or"),
         ],
     )
     def test_of_predict(self, arguments, code, message, folder, monkeypatch):
@@ -116,12 +122,32 @@ class TestMistakes:
         x = np.arange(30.0)[:, None]
         ssgp.SSGPRegressor(2, max_iter=2, n_restarts=1).fit(x, x[:, 0]).save("array")
         ssgp.TableEncoder().fit(pa.table({"a": [1, 2]})).save("encoder")
+        table = pa.table({"x": x[:, 0]})
+        ssgp.save(
+            ssgp.SSGPRegressor(2, max_iter=2, n_restarts=1).fit(table, x[:, 0]), "key_mean", notes={"key": ["mean"]}
+        )
+        Path("new_mean.csv").write_text("x,mean\n1,2\n")
         Path("few.csv").write_text("east\n1\n")
-        Path("text.csv").write_text("east,north,colour,when\nfar,1,red,2024-01-01\n")
-        Path("header.csv").write_text("east,north,colour,when\n")
+        Path("few_keys.csv").write_text("east,north,colour,when\n1,1,red,2024-01-01\n")
+        Path("text.csv").write_text("id,east,north,colour,when\n7,far,1,red,2024-01-01\n")
+        Path("header.csv").write_text("id,east,north,colour,when\n")
         Path("named.csv").write_text("east,north,colour,when,mean\n1,1,red,2024-01-01,2\n")
         assert message in fails("predict", *arguments, "--out", "never.csv", code=code)
         assert not Path("never.csv").exists()
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["fit", "t.csv", "--target", "y", "--out", "m"],
+            ["predict", "m", "t.csv", "--out", "p.csv"],
+            ["evaluate", "m", "t.csv"],
+            ["report", "m", "t.csv", "--out", "r.html"],
+            ["demo"],
+        ],
+    )
+    def test_no_threads_at_all(self, arguments):
+        for jobs in ("0", "-2"):
+            assert "Invalid value for '--jobs'" in fails(*arguments, "--jobs", jobs, code=2)
 
     def test_of_evaluate(self, folder):
         header = folder / "only_names.csv"

@@ -59,7 +59,7 @@ class JudgedTable:
 def open_judged(predictor: Predictor, model: str, data: str, target: str | None) -> JudgedTable:
     """The table in the file `data`; `model` is the model's file."""
     source = open_table(data)
-    name = target or predictor.notes.get("target")
+    name = target or predictor.notes.target
     if name is None:
         raise WrongUsage(f"--target: {model!r} does not say what it predicts; give the name of the column")
     check_column("--target", name, source.column_names)
