@@ -180,7 +180,7 @@ def _notes(roles: ColumnRoles, rows: TrainingTable, seconds: float) -> dict[str,
 
 def _judged(predictor: Predictor, rows: TrainingTable) -> dict[str, Any]:
     """Scores of the model and of the training rows' mean and deviation."""
-    mean, std = predictor.notes["target_mean"], predictor.notes["target_deviation"] or 1.0
+    mean, std = rows.moments.mean, rows.moments.deviation or 1.0
     scores, baseline, judge = Scores(mean), Scores(mean), Judge()
     for part in rows.held_out():
         scores.add(part.y, judge(predictor, predictor.encode(part.table), part.y, scores.n_rows))

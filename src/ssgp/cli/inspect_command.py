@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 import ssgp
+from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import check_model_file
 from ssgp.recalibration import Recalibration
@@ -20,7 +21,7 @@ def inspect_command(model: str, output: Output) -> int:
     check_model_file(model)
     found = {"path": model, "bytes": os.path.getsize(model), **read_summary(model)}
     parts = (_head, _notes, _recalibration, _settings, _columns, _training, _importances)
-    output.result(found, "\n".join(text for text in (part(found) for part in parts) if text))
+    output.answer(found, "\n".join(text for text in (part(found) for part in parts) if text))
     return 0
 
 
@@ -30,12 +31,22 @@ def _head(found: dict[str, Any]) -> str:
 
 
 def _notes(found: dict[str, Any]) -> str:
-    notes = found.get("notes")
-    if notes is None:
+    """What `ssgp fit` noted, as far as it is there, and what others did."""
+    notes = Notes(found.get("notes"))
+    lines = [] if notes.target is None else [f"Predicts {notes.target}{_moments(notes)}{_key(notes)}"]
+    others = [f"{name}={value}" for name, value in notes.others.items()]
+    return "\n".join([*lines, *([f"Notes: {', '.join(others)}"] if others else [])])
+
+
+def _moments(notes: Notes) -> str:
+    if notes.moments is None:
         return ""
-    key = f", rows named by {', '.join(notes['key'])}" if notes.get("key") else ""
-    mean, deviation = notes["target_mean"], notes["target_deviation"]
-    return f"Predicts {notes['target']} (mean {mean:.4g}, deviation {deviation:.4g} in training){key}"
+    mean, deviation = notes.moments
+    return f" (mean {mean:.4g}, deviation {deviation:.4g} in training)"
+
+
+def _key(notes: Notes) -> str:
+    return f", rows named by {', '.join(notes.key)}" if notes.key else ""
 
 
 def _recalibration(found: dict[str, Any]) -> str:
