@@ -136,6 +136,13 @@ class TestFit:
         heights = table["height"].to_numpy()
         assert summary["notes"]["target_mean"] == pytest.approx(np.average(heights, weights=twice["weight"].to_numpy()))
 
+    def test_weights_of_rows_without_a_target_do_not_matter(self, tmp_path):
+        rows = "".join(f"{i},{i},1\n" for i in range(20))
+        (tmp_path / "t.csv").write_text(f"x,y,w\n1,,\n2,,-1\n3,,inf\n{rows}")
+        arguments = ("--target", "y", "--weight", "w", "--model", "ssgp", *SMALL_SSGP, "--out", tmp_path / "m")
+        code, _, err = run("fit", tmp_path / "t.csv", *arguments)
+        assert code == 0, err
+
     def test_the_search_for_a_start_keeps_the_time_limit(self, folder):
         settings = ("--model", "ssgp", "--set", "n_restarts=1000000", "--max-time", "0.5")
         began = time.monotonic()
@@ -508,6 +515,16 @@ class TestInspect:
         assert found["bytes"] == (folder / "m").stat().st_size
         assert list(found["feature_importances"].values()) == model["regressor"].feature_importances_.tolist()
         assert list(found["feature_importances"]) == model["encoder"].get_feature_names_out().tolist()
+
+    def test_a_line_break_in_a_name_is_no_new_column(self, tmp_path):
+        table = pa.table({"a\nb": np.arange(30.0), "c\u2028d": np.arange(30.0) ** 2})
+        encoder = ssgp.TableEncoder().fit(table)
+        regressor = ssgp.SSGPRegressor(2, max_iter=2, n_restarts=1).fit(encoder.transform(table), np.arange(30.0))
+        ssgp.save(Pipeline([("encoder", encoder), ("regressor", regressor)]), tmp_path / "f")
+        assert len(read_summary(tmp_path / "f")["columns"]) == 2
+        code, out, _ = run("inspect", tmp_path / "f")
+        assert code == 0
+        assert "Inputs, 2 columns:\n  a b: numbers as they are\n  c d: numbers" in out
 
     def test_notes_from_python(self, tmp_path):
         table = pa.table({"x": np.arange(30.0)})

@@ -60,7 +60,36 @@ class TestMistakes:
             (["train.csv"], 2, "Missing option '--target'"),
             (["train.csv", "--target", "colour"], 1, "'colour' cannot be the target: it holds text, such as"),
             (["train.csv", "--target", "when"], 1, "it holds times"),
-            (["train.csv", "--target", "height", "--weight", "north"], 1, "missing or negative values"),
+            (["train.csv", "--target", "height", "--weight", "north"], 1, "it is missing or negative in "),
+            (
+                ["weights.csv", "--target", "height", "--weight", "w"],
+                1,
+                "in 2 of 3 rows, the first in row 3 of the table",
+            ),
+            (
+                ["train.csv", "--target", "height", "--seed", "99999999999"],
+                2,
+                "error: --seed: The 'random_state' param",
+            ),
+            (
+                ["train.csv", "--target", "height", "--set", "random_state=-1"],
+                2,
+                "error: --set: The 'random_state' param",
+            ),
+            (
+                ["latin.csv", "--target", "y"],
+                1,
+                "in 'latin.csv' cannot be read: the text is not UTF-8; save the file as",
+            ),
+            (
+                ["latin_values.csv", "--target", "y"],
+                1,
+                "not UTF-8, or other bytes; save it as UTF-8, or leave it out: --",
+            ),
+            (["infinite.csv", "--target", "y"], 1, "error: column 'x' has infinity; replace it by a number"),
+            (["huge.csv", "--target", "y"], 1, "error: the target 'y' has values too extreme to standardise"),
+            (["huge.csv", "--target", "x"], 1, "error: column 'y' has values too extreme to standardise"),
+            (["nest.arrow", "--target", "y"], 1, "no number, time or category; leave it out: --exclude 'my nest'"),
             (["train.csv", "--target", "height", "--features", "unit"], 1, "no column of X is left to learn from"),
             (["trian.csv", "--target", "height"], 1, "there is no file 'trian.csv' (is 'train.csv' meant?)"),
             (["empty.csv", "--target", "height"], 1, "'empty.csv' cannot be read as CSV: Empty CSV file"),
@@ -75,6 +104,14 @@ class TestMistakes:
         Path("header.csv").write_text("east,height\n")
         Path("one.csv").write_text("east,height\n1,2\n")
         Path("table.xlsx").write_text("")
+        Path("weights.csv").write_text("east,height,w\n1,,\n1,2,3\n2,3,-1\n3,4,\n")
+        Path("latin.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("latin-1"))
+        Path("latin_values.csv").write_bytes("ort,y\nKöln,2\nBonn,4\n".encode("latin-1"))
+        Path("infinite.csv").write_text("x,y\n1,\ninf,2\n3,4\n")
+        Path("huge.csv").write_text("colour,x,y\n" + "".join(f"{'ab'[i % 2]},{i},{i}e200\n" for i in range(20)))
+        nested = pa.table({"my nest": [[1], [2], [3]], "x": [1, 2, 4], "y": [1.0, 2.0, 3.0]})
+        with pa.ipc.new_file("nest.arrow", nested.schema) as file:
+            file.write_table(nested)
         assert message in fails("fit", *arguments, "--out", "never", code=code)
         assert not Path("never").exists()
 
@@ -128,6 +165,8 @@ class TestMistakes:
         )
         Path("new_mean.csv").write_text("x,mean\n1,2\n")
         Path("few.csv").write_text("east\n1\n")
+        Path("huge.csv").write_text("id,east,north,colour,when\n1,1e300,1,red,2024-01-01\n")
+        Path("latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
         Path("few_keys.csv").write_text("east,north,colour,when\n1,1,red,2024-01-01\n")
         Path("text.csv").write_text("id,east,north,colour,when\n7,far,1,red,2024-01-01\n")
         Path("header.csv").write_text("id,east,north,colour,when\n")

@@ -41,7 +41,7 @@ def evaluate_command(options: EvaluateOptions, output: Output) -> int:
     judged = open_judged(saved, options.model, options.data, options.target)
     mean, std, whose = _baseline(saved, judged)
     predictors = {"model": saved.with_jobs(options.jobs)}
-    with output.warnings_told(), output.progress() as display:
+    with output.warnings_told(), output.progress() as display, saved.columns_named(judged.target):
         if options.calibrate:
             predictors["recalibrated"] = _recalibrated(predictors["model"], judged)
         scores, n_missing = _judge_all(predictors, judged, (mean, std), display)

@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 import ssgp
+from ssgp.cli.errors import one_line
 from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import check_model_file
@@ -67,7 +68,7 @@ def _settings(found: dict[str, Any]) -> str:
 def _columns(found: dict[str, Any]) -> str:
     names = found["feature_names_in"] or [f"x{i}" for i in range(found["n_features_in"])]
     lines = found.get("columns", names)
-    return "\n".join([f"Inputs, {amount(len(lines), 'column')}:", *(f"  {line}" for line in lines)])
+    return "\n".join([f"Inputs, {amount(len(lines), 'column')}:", *(f"  {one_line(line)}" for line in lines)])
 
 
 def _training(found: dict[str, Any]) -> str:
@@ -76,7 +77,8 @@ def _training(found: dict[str, Any]) -> str:
 
 
 def _importances(found: dict[str, Any]) -> str:
-    shares = sorted(found.get("feature_importances", {}).items(), key=lambda item: -item[1])[:MOST_IMPORTANT]
+    named = {one_line(name): share for name, share in found.get("feature_importances", {}).items()}
+    shares = sorted(named.items(), key=lambda item: -item[1])[:MOST_IMPORTANT]
     if not shares:
         return ""
     width = max(len(name) for name, _ in shares)

@@ -2,7 +2,8 @@
 
 import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from ssgp.cli.errors import CommandError
 from ssgp.cli.notes import Notes
 from ssgp.close_names import hint
 from ssgp.column_encodings import Dropped
+from ssgp.column_errors import ExtremeValuesError
 from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.recalibrated import RecalibratedRegressor
 from ssgp.saved_models import load, read_summary
@@ -68,6 +70,26 @@ class Predictor:
         return [column.name for column in self.encoder.columns_ if not isinstance(column, Dropped)]
 
     @property
+    def feature_columns(self) -> list[str]:
+        """Column that each of the regressor's features comes from."""
+        if self.encoder is None:
+            return self.inputs
+        return [column.name for column in self.encoder.columns_ for _ in column.feature_names()]
+
+    @contextmanager
+    def columns_named(self, target: str = "") -> Iterator[None]:
+        """Context in which errors know columns by their names: the regressor counts its features."""
+        try:
+            yield
+        except ExtremeValuesError as error:
+            own = (
+                f"the target {target!r}" if error.feature is None else f"column {self.feature_columns[error.feature]!r}"
+            )
+            raise CommandError(
+                f"{own} has values too extreme to standardise; drop those rows or transform the column"
+            ) from error
+
+    @property
     def is_normal(self) -> bool:
         """Whether predictions are normal, and nothing more."""
         return not isinstance(self.regressor, DistributionRegressor)
@@ -106,7 +128,7 @@ class Predictor:
 
 
 def _fine_times(source: TableSource, types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
-    """Columns of times with nanoseconds in the beginning of some file; others hold microseconds, which reach further."""
+    """Columns of times with nanoseconds at the beginning of a file; others hold microseconds, which reach further."""
     times = {name: kind for name, kind in types.items() if pa.types.is_timestamp(kind)}
     schemas = [file.schema({}) for file in source.files] if times else []
     return {

@@ -82,5 +82,11 @@ def make_regressor(model: str, pairs: Sequence[str], options: Mapping[str, tuple
     try:
         regressor._validate_params()
     except InvalidParameterError as error:
-        raise WrongUsage(f"--set: {one_line(error)}") from error
+        raise WrongUsage(f"{_option_of(str(error), options)}: {one_line(error)}") from error
     return regressor
+
+
+def _option_of(message: str, options: Mapping[str, tuple[str, Any]]) -> str:
+    """The option that gave the setting which scikit-learn complains of."""
+    given = {name: option for name, (option, value) in options.items() if value is not None}
+    return next((option for name, option in given.items() if f"{name!r} parameter" in message), "--set")
