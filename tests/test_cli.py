@@ -385,6 +385,13 @@ class TestEvaluate:
         assert code == 0
         assert "Predicts east\n" in out
 
+    def test_targets_whose_squares_overflow(self, folder):
+        (folder / "huge.csv").write_text("east,north,colour,when,height\n" + "1,1,red,2024-01-01,1e200\n" * 3)
+        code, out, err = run("evaluate", folder / "m", folder / "huge.csv", "--json")
+        assert (code, err) == (0, "")
+        assert json.loads(out)["model"]["rmse"] is None
+        assert json.loads(out)["model"]["mae"] == pytest.approx(1e200)
+
     def test_quiet_tells_the_scores_alone(self, folder):
         code, out, err = run("evaluate", folder / "m", folder / "new.csv", "--quiet")
         assert (code, err) == (0, "")

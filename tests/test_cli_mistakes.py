@@ -45,6 +45,7 @@ class TestMistakes:
             (["train.csv", "--target", "height", "--key", "id", "--weight", "id"], 2, "'id' is also given as"),
             (["train.csv", "--target", "height", "--set", "n_tree=2"], 2, "no setting 'n_tree' (is 'n_trees' meant?)"),
             (["train.csv", "--target", "height", "--set", "n_trees=0"], 2, "must be an int in the range [1, inf)"),
+            (["train.csv", "--target", "height", "--set", "n_jobs=0"], 2, "n_jobs=0 threads do nothing"),
             (["train.csv", "--target", "height", "--set", "n_trees"], 2, "'n_trees' is not of the form NAME=VALUE"),
             (["train.csv", "--target", "height", "--set", "verbose=1"], 2, "no setting 'verbose'"),
             (

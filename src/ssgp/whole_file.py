@@ -29,7 +29,7 @@ def _check_writable(target: Path, refused: str) -> None:
     try:
         part.touch(exist_ok=False)
     except OSError as error:
-        raise type(error)(f"{refused}: {error.strerror}") from error
+        raise type(error)(f"{refused}: no file can be made there ({error.strerror})") from error
     part.unlink()
 
 

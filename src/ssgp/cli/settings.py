@@ -79,6 +79,8 @@ def make_regressor(model: str, pairs: Sequence[str], options: Mapping[str, tuple
             raise WrongUsage(f"--set: {name} is given by {option} as well; leave one of them out")
     own = {name: value for name, (_, value) in options.items() if value is not None and name in allowed}
     regressor.set_params(**own, **{name: read_value(text) for name, text in texts.items()})
+    if regressor.get_params().get("n_jobs") == 0:
+        raise WrongUsage("--set: n_jobs=0 threads do nothing; give 1 or more, or -1 for all of the machine's")
     try:
         regressor._validate_params()
     except InvalidParameterError as error:
