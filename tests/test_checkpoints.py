@@ -131,11 +131,15 @@ def test_killed_while_the_first_file_is_written(tmp_path):
 def test_only_parts_are_deleted(tmp_path):
     checkpoint = Checkpoint(tmp_path / "parts")
     checkpoint.begin({"n_trees": np.int64(3)})
-    checkpoint.once("part", lambda: (1.0, np.arange(3)))
-    (tmp_path / "parts" / "thesis.txt").touch()
+    for name in ("learned", "fold-0-11", "all-3"):
+        checkpoint.once(name, lambda: (1.0, np.arange(3)))
+    others = [tmp_path / "parts" / name for name in ("thesis.txt", "model.safetensors", "all-best.safetensors")]
+    for path in others:
+        path.touch()
     checkpoint.delete()
-    assert [path.name for path in (tmp_path / "parts").iterdir()] == ["thesis.txt"]
-    (tmp_path / "parts" / "thesis.txt").unlink()
+    assert set((tmp_path / "parts").iterdir()) == set(others)
+    for path in others:
+        path.unlink()
     checkpoint.delete()
     assert not (tmp_path / "parts").exists()
 

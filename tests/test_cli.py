@@ -148,6 +148,13 @@ class TestFit:
         heights = table["height"].to_numpy()
         assert summary["notes"]["target_mean"] == pytest.approx(np.average(heights, weights=twice["weight"].to_numpy()))
 
+    def test_weights_of_rows_without_a_target_do_not_matter(self, tmp_path):
+        rows = "".join(f"{i},{i},1\n" for i in range(20))
+        (tmp_path / "t.csv").write_text(f"x,y,w\n1,,\n2,,-1\n3,,inf\n{rows}")
+        arguments = ("--target", "y", "--weight", "w", "--model", "ssgp", *SMALL_SSGP, "--out", tmp_path / "m")
+        code, _, err = run("fit", tmp_path / "t.csv", *arguments)
+        assert code == 0, err
+
     def test_the_search_for_a_start_keeps_the_time_limit(self, folder):
         settings = ("--model", "ssgp", "--set", "n_restarts=1000000", "--max-time", "0.5")
         began = time.monotonic()
@@ -271,6 +278,20 @@ class TestPredict:
         )
         np.testing.assert_allclose(predicted(path)["mean"], model.predict(rows), rtol=1e-12)
 
+    @pytest.mark.parametrize("zone", ["", "Z"])
+    def test_times_with_nanoseconds(self, zone, tmp_path):
+        rows = "".join(f"2024-01-{i % 28 + 1:02d} 10:00:{i:02d}.123456789{zone},{i}\n" for i in range(60))
+        (tmp_path / "t.csv").write_text(f"when,y\n{rows}")
+        arguments = ("--target", "y", "--model", "ssgp", *SMALL_SSGP, "--out", tmp_path / "m")
+        assert run("fit", tmp_path / "t.csv", *arguments)[0] == 0
+        assert run("predict", tmp_path / "m", tmp_path / "t.csv", "--out", tmp_path / "p.csv")[0] == 0
+        (tmp_path / "late.csv").write_text(f"when,y\n9999-12-31 10:00:00{zone},1\n")
+        assert run("predict", tmp_path / "m", tmp_path / "late.csv", "--out", tmp_path / "p.csv")[0] == 0
+
+    def test_keep_nothing(self, folder):
+        assert run("predict", folder / "m", folder / "new.csv", "--keep", "", "--out", folder / "bare.csv")[0] == 0
+        assert predicted(folder / "bare.csv").column_names == ["mean"]
+
     def test_standard_input(self, folder):
         text = (folder / "new.csv").read_bytes()
         assert run("predict", folder / "m", "-", "--out", folder / "piped.csv", input=text)[0] == 0
@@ -317,6 +338,10 @@ class TestReport:
         assert "100 of 297 rows, target height" in out
         assert "3 rows left out, where the target 'height' is missing" in err
         assert "100 of 297 rows, drawn at random" in Page(path.read_text()).text()
+
+    def test_quiet_says_nothing(self, folder, monkeypatch):
+        monkeypatch.setattr("ssgp.cli.report_command.write_report", lambda *_, **__: None)
+        assert run("report", folder / "m", folder / "new.csv", "--out", folder / "r.html", "--quiet") == (0, "", "")
 
     def test_a_place_that_cannot_be_written_to_is_refused_first(self, folder):
         code, _, err = run("report", folder / "m", folder / "new.parquet", "--out", folder / "nowhere" / "page.html")
@@ -369,6 +394,35 @@ class TestEvaluate:
         code, out, _ = run("evaluate", folder / "bare", folder / "new.csv", "--target", "east")
         assert code == 0
         assert "mean and deviation of these rows" in out
+
+    @pytest.mark.parametrize(
+        "notes", [{"target": "east"}, {"target": "east", "target_mean": "high", "n_rows": None, "key": 3}]
+    )
+    def test_notes_of_others_are_taken_as_far_as_they_go(self, notes, folder):
+        new = pq.read_table(folder / "new.parquet").select(["east"])
+        regressor = ssgp.SSGPRegressor(4, max_iter=5, n_restarts=1, random_state=0)
+        ssgp.save(regressor.fit(new, new["east"].to_numpy()), folder / "noted", notes=notes)
+        code, out, _ = run("evaluate", folder / "noted", folder / "new.csv")
+        assert code == 0
+        assert "mean and deviation of these rows" in out
+        calibrate = ("--calibrate", "--out", folder / "noted_and_calibrated")
+        assert run("evaluate", folder / "noted", folder / "new.csv", *calibrate)[0] == 0
+        assert read_summary(folder / "noted_and_calibrated")["notes"] == notes
+        code, out, _ = run("inspect", folder / "noted")
+        assert code == 0
+        assert "Predicts east\n" in out
+
+    def test_targets_whose_squares_overflow(self, folder):
+        (folder / "huge.csv").write_text("east,north,colour,when,height\n" + "1,1,red,2024-01-01,1e200\n" * 3)
+        code, out, err = run("evaluate", folder / "m", folder / "huge.csv", "--json")
+        assert (code, err) == (0, "")
+        assert json.loads(out)["model"]["rmse"] is None
+        assert json.loads(out)["model"]["mae"] == pytest.approx(1e200)
+
+    def test_quiet_tells_the_scores_alone(self, folder):
+        code, out, err = run("evaluate", folder / "m", folder / "new.csv", "--quiet")
+        assert (code, err) == (0, "")
+        assert "RMSE" in out
 
     def test_targets_that_are_true_or_false(self, folder):
         rows = "".join(f"{i},{str(i > 30).lower()}\n" for i in range(60))
@@ -495,6 +549,25 @@ class TestInspect:
         assert found["bytes"] == (folder / "m").stat().st_size
         assert list(found["feature_importances"].values()) == model["regressor"].feature_importances_.tolist()
         assert list(found["feature_importances"]) == model["encoder"].get_feature_names_out().tolist()
+
+    def test_a_line_break_in_a_name_is_no_new_column(self, tmp_path):
+        table = pa.table({"a\nb": np.arange(30.0), "c\u2028d": np.arange(30.0) ** 2})
+        encoder = ssgp.TableEncoder().fit(table)
+        regressor = ssgp.SSGPRegressor(2, max_iter=2, n_restarts=1).fit(encoder.transform(table), np.arange(30.0))
+        ssgp.save(Pipeline([("encoder", encoder), ("regressor", regressor)]), tmp_path / "f")
+        assert len(read_summary(tmp_path / "f")["columns"]) == 2
+        code, out, _ = run("inspect", tmp_path / "f")
+        assert code == 0
+        assert "Inputs, 2 columns:\n  a b: numbers as they are\n  c d: numbers" in out
+
+    def test_notes_from_python(self, tmp_path):
+        table = pa.table({"x": np.arange(30.0)})
+        regressor = ssgp.SSGPRegressor(2, max_iter=2, n_restarts=1).fit(table, np.arange(30.0))
+        ssgp.save(regressor, tmp_path / "f", notes={"author": "me"})
+        code, out, _ = run("inspect", tmp_path / "f", "--quiet")
+        assert code == 0
+        assert "Notes: author=me" in out
+        assert "Predicts" not in out
 
 
 class TestOtherCommands:

@@ -124,6 +124,14 @@ def test_a_column_of_nothing_but_missing_targets(folder, too_large):
     assert "0 rows in which the target 'height' is known, of 40" in line
 
 
+def test_weights_are_counted_over_all_parts(tmp_path, too_large, monkeypatch):
+    monkeypatch.setattr("ssgp.table_formats.CSV_BLOCK", 64)
+    rows = ["1,,", *(f"{i},{i},1" for i in range(50)), "1,2,-1", "1,2,3", "1,2,"]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,w", *rows]))
+    arguments = (tmp_path / "t.csv", "--target", "y", "--weight", "w", "--out", tmp_path / "m")
+    assert "missing or negative in 2 of 53 rows, the first in row 52 of the table" in fails("fit", *arguments)
+
+
 def test_an_encoder_fitted_to_a_sample_cross_fits_that_alone(rng):
     """Rows outside the sample are encoded as new rows are, those inside without their own targets."""
     n_rows = 2000

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from ssgp.whole_file import whole_file
+from ssgp.whole_file import check_place, whole_file
 
 
 def test_what_is_written_takes_the_place_of_the_old_file(tmp_path):
@@ -64,3 +64,38 @@ def test_whoever_could_read_the_old_file_can_read_the_new_one(tmp_path):
         (tmp_path / "plain").write_text("")
         expected = mode or stat.S_IMODE((tmp_path / "plain").stat().st_mode)
         assert stat.S_IMODE(path.stat().st_mode) == expected
+
+
+def test_a_place_is_tried_and_left_as_it_was(tmp_path):
+    (tmp_path / "file").write_text("old")
+    for name in ("file", "new"):
+        check_place(tmp_path / name, "the model")
+    assert os.listdir(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that takes no files, whoever asks")
+def test_a_folder_that_takes_no_files_is_refused_by_the_name_that_was_given():
+    with pytest.raises(OSError, match=r"^cannot save the model to '/proc/x.st': no file can be made there [^/]*$"):
+        check_place("/proc/x.st", "the model")
+
+
+@pytest.mark.parametrize("length", [250, 300])
+def test_a_name_that_is_too_long_is_refused(tmp_path, length):
+    with pytest.raises(OSError, match="cannot save the model to"):
+        check_place(tmp_path / ("x" * length), "the model")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and links as POSIX has them")
+def test_only_regular_files_are_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "to_pipe").symlink_to(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    (tmp_path / "to_file").symlink_to(tmp_path / "file")
+    (tmp_path / "to_nowhere").symlink_to(tmp_path / "no" / "file")
+    for path in (tmp_path / "pipe", tmp_path / "to_pipe", os.devnull):
+        with pytest.raises(FileExistsError, match="it is a device or a pipe"):
+            check_place(path, "the model")
+    with pytest.raises(FileNotFoundError, match="there is no such folder"):
+        check_place(tmp_path / "to_nowhere", "the model")
+    check_place(tmp_path / "to_file", "the model")

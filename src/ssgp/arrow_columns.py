@@ -10,6 +10,8 @@ import pyarrow.compute
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from ssgp.column_errors import InfiniteValuesError
+
 __all__ = ["Column", "compute", "family", "instants", "is_array", "numbers", "texts", "to_table"]
 
 Array = NDArray[np.floating]
@@ -104,10 +106,7 @@ def numbers(column: Column, name: str) -> Array:
         found = _floats(column)
     if np.isinf(found).any():
         rows = np.flatnonzero(np.isinf(found))
-        raise ValueError(
-            f"column {name!r} has infinity in {len(rows)} of {len(found)} rows, the first in row {rows[0]}; "
-            "replace it by a number, or by a missing value"
-        )
+        raise InfiniteValuesError(name, len(rows), len(found), int(rows[0]))
     return found
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,6 +19,8 @@ __all__ = ["Checkpoint", "checksum"]
 T = TypeVar("T")
 
 ABOUT = "fit.json"
+# Frequencies, trees of a trial, and trees with all rows: a file of any other name is not a checkpoint's own.
+PART = re.compile(r"(learned|fold-\d+-\d+|all-\d+)\.safetensors")
 # Files that were being written when a fit was killed.
 UNFINISHED = ".*.part"
 
@@ -98,7 +101,8 @@ class Checkpoint:
     def delete(self) -> None:
         """Remove what was kept, and the folder if nothing else is in it."""
         if self._folder is not None:
-            for path in [*self._folder.glob("*.safetensors"), *self._folder.glob(UNFINISHED), self._folder / ABOUT]:
+            parts = [path for path in self._folder.glob("*.safetensors") if PART.fullmatch(path.name)]
+            for path in [*parts, *self._folder.glob(UNFINISHED), self._folder / ABOUT]:
                 path.unlink(missing_ok=True)
             with suppress(OSError):
                 self._folder.rmdir()

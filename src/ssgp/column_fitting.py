@@ -22,6 +22,7 @@ from ssgp.column_encodings import (
     category_codes,
     phases,
 )
+from ssgp.column_errors import UnusableTypeError
 
 __all__ = ["KINDS", "ColumnFitting", "kind_of"]
 
@@ -53,10 +54,7 @@ def _natural_kind(column: Column, name: str, holds: str) -> str:
     if holds == "nothing":
         return "drop"
     if holds == "other":
-        raise ValueError(
-            f"column {name!r} has the type {column.type}, which is no number, time or category; "
-            f"leave it out: kinds={{{name!r}: 'drop'}}"
-        )
+        raise UnusableTypeError(name, str(column.type))
     if holds == "text" or pa.types.is_dictionary(column.type):
         return "category"
     return "number" if holds in FAMILIES["number"] else "time"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_even_slices
 
+from ssgp.column_errors import ExtremeValuesError
 from ssgp.objectives import Block
 
 __all__ = ["Rows", "Standardizer", "block_order", "even_bounds", "random_rows"]
@@ -169,5 +170,4 @@ def even_bounds(n_rows: int, block_size: int) -> NDArray[np.integer]:
 def _check_range(fine: NDArray[np.bool_], name: str) -> None:
     """Raise an error that names the first column with values too extreme to standardise."""
     if not fine.all():
-        where = f" in column {int(np.argmin(fine))}" if name == "X" else ""
-        raise ValueError(f"Input {name} has values{where} too extreme to standardise; drop or transform them first")
+        raise ExtremeValuesError(int(np.argmin(fine)) if name == "X" else None)

@@ -19,6 +19,7 @@ from ssgp import __version__
 from ssgp.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.recalibrated import RecalibratedRegressor, original
 from ssgp.storable import ESTIMATORS, KINDS
+from ssgp.table_encoder import TableEncoder
 from ssgp.whole_file import FilePath, check_place, whole_file
 
 __all__ = ["SavedModelError", "load", "read_object", "read_summary", "save", "summarize", "write_object"]
@@ -142,7 +143,8 @@ def summarize(model: Any) -> dict[str, Any]:  # noqa: ANN401
     training = {name: getattr(last, name) for name in TRAINING if hasattr(last, name)}
     if "bound_" not in training and trace is not None and len(trace):
         training["last_bound_estimate"] = trace[-1]
-    described = {"columns": first.describe().splitlines()} if hasattr(first, "describe") else {}
+    columns = [f"{own.name}: {own.describe()}" for own in first.columns_] if isinstance(first, TableEncoder) else None
+    described = {} if columns is None else {"columns": columns}
     return {
         "classes": [type(step).__name__ for step in steps],
         **_recalibration(recalibrated),

@@ -13,10 +13,24 @@ FilePath = str | os.PathLike[str]
 
 def check_place(path: FilePath, what: str) -> None:
     """Refuse a place where no file can be, before anything is made."""
-    if Path(path).is_dir():
-        raise IsADirectoryError(f"cannot save {what} to {os.fspath(path)!r}: it is a folder, give the name of a file")
-    if not Path(path).absolute().parent.is_dir():
-        raise FileNotFoundError(f"cannot save {what} to {os.fspath(path)!r}: there is no such folder")
+    refused, target = f"cannot save {what} to {os.fspath(path)!r}", Path(os.path.realpath(path))
+    if os.path.isdir(target):
+        raise IsADirectoryError(f"{refused}: it is a folder, give the name of a file")
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise FileExistsError(f"{refused}: it is a device or a pipe, give the name of a file")
+    if not os.path.isdir(target.parent):
+        raise FileNotFoundError(f"{refused}: there is no such folder")
+    _check_writable(target, refused)
+
+
+def _check_writable(target: Path, refused: str) -> None:
+    """Make a file beside it: permissions alone do not tell of full disks, or of systems that take no files."""
+    part = _beside(target)
+    try:
+        part.touch(exist_ok=False)
+    except OSError as error:
+        raise type(error)(f"{refused}: no file can be made there ({error.strerror})") from error
+    part.unlink()
 
 
 @contextmanager
@@ -26,7 +40,7 @@ def whole_file(path: FilePath) -> Iterator[Path]:
     Readers see the old file or the new one, even where the machine stops half-way.
     """
     target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    part = _beside(target)
     mode = _usual_mode(target, part)
     try:
         yield part
@@ -38,6 +52,11 @@ def whole_file(path: FilePath) -> Iterator[Path]:
             _to_disk(target.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _beside(target: Path) -> Path:
+    """A name that nothing has, in the same folder."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
 
 
 def _usual_mode(target: Path, beside: Path) -> int:

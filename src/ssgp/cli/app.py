@@ -65,8 +65,24 @@ Data = Annotated[
     ),
 ]
 SavedModel = Annotated[str, typer.Argument(metavar="MODEL", help="File that `ssgp fit` or Python wrote.")]
-Jobs = Annotated[int | None, typer.Option(min=-1, help="Threads; -1 for all of the machine's.", show_default=False)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+def _some_threads(jobs: int | None) -> int | None:
+    if jobs == 0:
+        raise typer.BadParameter("0 threads do nothing; give 1 or more, or -1 for all of the machine's")
+    return jobs
+
+
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=-1, callback=_some_threads, help="Threads; -1 for all of the machine's.", show_default=False),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print nothing but errors, and the answers of evaluate, inspect and demo: no warnings."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
 
@@ -194,7 +210,9 @@ def predict(
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLS", help="Columns to keep beside predictions, or all; the key by default."),
+        typer.Option(
+            metavar="COLS", help="Columns to keep beside predictions, all, or '' for none; the key by default."
+        ),
     ] = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
@@ -230,6 +248,7 @@ def evaluate(
         str | None, typer.Option(metavar="CALIBRATED", help="Where the recalibrated model goes; a file is replaced.")
     ] = None,
     jobs: Jobs = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -242,7 +261,7 @@ def evaluate(
     from ssgp.cli.evaluate_command import EvaluateOptions, evaluate_command
 
     options = EvaluateOptions(model, data, target, calibrate, out, jobs)
-    return evaluate_command(options, Output(as_json=as_json))
+    return evaluate_command(options, Output(quiet, as_json))
 
 
 @app.command("report")
@@ -258,6 +277,7 @@ def report_page(
         bool | None, typer.Option("--seen/--unseen", help="Whether the model was fitted to these rows; the page says.")
     ] = None,
     jobs: Jobs = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -267,19 +287,19 @@ def report_page(
     """
     from ssgp.cli.report_command import report_command
 
-    return report_command(model, data, out, target, seen, jobs, Output(as_json=as_json))
+    return report_command(model, data, out, target, seen, jobs, Output(quiet, as_json))
 
 
 @app.command()
 @_with_exit_code
-def inspect(model: SavedModel, as_json: AsJson = False, debug: Debug = False) -> int:
+def inspect(model: SavedModel, quiet: Quiet = False, as_json: AsJson = False, debug: Debug = False) -> int:
     """Tell what a saved model is.
 
     Its class, settings and training, and what it does to each column.
     """
     from ssgp.cli.inspect_command import inspect_command
 
-    return inspect_command(model, Output(as_json=as_json))
+    return inspect_command(model, Output(quiet, as_json))
 
 
 @app.command()
@@ -288,6 +308,7 @@ def demo(
     max_time: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="Learn for so long at most.")] = 30.0,
     rows: Annotated[int | None, typer.Option(min=100, help="Flights to learn from at most.")] = None,
     jobs: Jobs = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
@@ -297,7 +318,7 @@ def demo(
     """
     from ssgp.cli.demo_command import demo_command
 
-    return demo_command(max_time, rows, jobs, Output(as_json=as_json))
+    return demo_command(max_time, rows, jobs, Output(quiet, as_json))
 
 
 @app.command(

@@ -40,7 +40,7 @@ def demo_command(max_time: float, rows: int | None, jobs: int | None, output: Ou
         **_judged(model, flights, y),
         "examples": _examples(model, flights),
     }
-    output.result(found, _text(found))
+    output.answer(found, _text(found))
     return INTERRUPTED if interrupts.pressed else 0
 
 
@@ -48,7 +48,7 @@ def _judged(model: SpectralForestRegressor, flights: Split, y_train: Array) -> d
     """Scores of the forest, and of the mean and deviation of the training rows."""
     mean, std, y = float(y_train.mean()), float(y_train.std()), flights.y_test
     scores, baseline = Scores(mean), Scores(mean)
-    scores.add(y, Judge()(Predictor(None, model, {}), flights.X_test, y))
+    scores.add(y, Judge()(Predictor(None, model), flights.X_test, y))
     baseline.add(y, judge_normal(y, np.full(len(y), mean), np.full(len(y), std)))
     return {"model": scores.summary(), "baseline": baseline.summary()}
 

@@ -1,7 +1,10 @@
 """What can go wrong, told in one line: errors of commands, and how all others are reported."""
 
+import shlex
 import sys
 import traceback
+
+from ssgp.column_errors import InfiniteValuesError, UnusableTypeError
 
 __all__ = ["INTERRUPTED", "CommandError", "WrongUsage", "one_line", "report"]
 
@@ -35,6 +38,11 @@ def one_line(text: object) -> str:
 
 
 def _told(error: Exception) -> str:
+    if isinstance(error, InfiniteValuesError):
+        # Its rows are those of a batch, less those without a target.
+        return f"column {error.column!r} has infinity; replace it by a number, or by a missing value"
+    if isinstance(error, UnusableTypeError):
+        return _unusable(error)
     if isinstance(error, CommandError | ValueError):
         return one_line(error)
     if isinstance(error, ModuleNotFoundError):
@@ -46,3 +54,10 @@ def _told(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"not enough memory ({one_line(error) or 'none left'}); use fewer rows or columns"
     return f"unexpected {type(error).__name__}: {one_line(error)}; --debug shows where"
+
+
+def _unusable(error: UnusableTypeError) -> str:
+    remedy = f"leave it out: --exclude {shlex.quote(one_line(error.column))}"
+    if "binary" in error.kind:
+        return f"column {error.column!r} has text that is not UTF-8, or other bytes; save it as UTF-8, or {remedy}"
+    return f"column {error.column!r} has the type {error.kind}, which is no number, time or category; {remedy}"

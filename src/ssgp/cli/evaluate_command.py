@@ -9,6 +9,7 @@ import numpy as np
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.judged import JudgedTable, open_judged
 from ssgp.cli.moments import Moments
+from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
@@ -40,7 +41,7 @@ def evaluate_command(options: EvaluateOptions, output: Output) -> int:
     judged = open_judged(saved, options.model, options.data, options.target)
     mean, std, whose = _baseline(saved, judged)
     predictors = {"model": saved.with_jobs(options.jobs)}
-    with output.warnings_told(), output.progress() as display:
+    with output.warnings_told(), output.progress() as display, saved.columns_named(judged.target):
         if options.calibrate:
             predictors["recalibrated"] = _recalibrated(predictors["model"], judged)
         scores, n_missing = _judge_all(predictors, judged, (mean, std), display)
@@ -53,7 +54,7 @@ def evaluate_command(options: EvaluateOptions, output: Output) -> int:
         if _looks_like_training(saved.notes, judged.target, scores["model"]):
             output.warn("these look like the rows that the model was fitted to: recalibrate on rows it has not seen")
         found |= _saved(saved, predictors["recalibrated"].regressor, str(options.out))
-    output.result(found, _text(found, options.data))
+    output.answer(found, _text(found, options.data))
     return 0
 
 
@@ -69,9 +70,9 @@ def _check_out(options: EvaluateOptions) -> None:
 
 def _baseline(predictor: Predictor, judged: JudgedTable) -> tuple[float, float, str]:
     """Mean and deviation that need no model, and whose they are."""
-    notes = predictor.notes
-    if notes.get("target") == judged.target:
-        return notes["target_mean"], notes["target_deviation"] or 1.0, "the training rows"
+    known = predictor.notes.moments
+    if known is not None and predictor.notes.target == judged.target:
+        return known[0], known[1] or 1.0, "the training rows"
     moments = Moments()
     for _, y, _ in judged.batches([]):
         moments.add(y)
@@ -112,11 +113,12 @@ def _judge_all(
     return scores, n_missing
 
 
-def _looks_like_training(notes: Mapping[str, Any], target: str, scores: Scores) -> bool:
+def _looks_like_training(notes: Notes, target: str, scores: Scores) -> bool:
     """Whether there are as many rows as in training, with the same mean of the target."""
-    if notes.get("target") != target or notes["n_rows"] != scores.n_rows:
+    if notes.target != target or notes.n_rows != scores.n_rows or notes.moments is None:
         return False
-    return bool(abs(scores.target_mean - notes["target_mean"]) <= 1e-9 * (notes["target_deviation"] or 1.0))
+    mean, deviation = notes.moments
+    return bool(abs(scores.target_mean - mean) <= 1e-9 * (deviation or 1.0))
 
 
 def _saved(predictor: Predictor, recalibrated: RecalibratedRegressor, out: str) -> dict[str, Any]:
@@ -124,7 +126,7 @@ def _saved(predictor: Predictor, recalibrated: RecalibratedRegressor, out: str) 
     regressor = RecalibratedRegressor(original(predictor.regressor))
     regressor.recalibration_ = recalibrated.recalibration_
     regressor.n_recalibration_rows_ = recalibrated.n_recalibration_rows_
-    save(replace(predictor, regressor=regressor).whole, out, notes=predictor.notes or None)
+    save(replace(predictor, regressor=regressor).whole, out, notes=predictor.noted)
     return {"out": out, "recalibration": read_summary(out)["recalibration"]}
 
 

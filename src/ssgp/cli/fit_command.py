@@ -3,14 +3,15 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ssgp.checkpoints import Checkpoint
-from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
-from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage
+from ssgp.cli.columns import ColumnRoles, check_column, choose_columns, open_named
+from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
@@ -24,7 +25,7 @@ from ssgp.progress import observed
 from ssgp.saved_models import read_summary, save
 from ssgp.sizes import LEAST_MEMORY, MEMORY
 from ssgp.table_encoder import TableEncoder
-from ssgp.table_files import TableSource, open_table
+from ssgp.table_files import TableSource
 from ssgp.whole_file import check_place
 
 __all__ = ["FitOptions", "fit_command"]
@@ -61,7 +62,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
     """Fit and save; return the exit code."""
     began = time.perf_counter()
     check_place(options.out, "the model")
-    source = open_table(options.data)
+    _check_apart(options.out, options.checkpoint)
+    source = open_named(options.data)
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
     model = _pipeline(options, roles)
@@ -87,6 +89,12 @@ def fit_command(options: FitOptions, output: Output) -> int:
     text.append(f"Saved to {options.out} after {duration(time.perf_counter() - began)}{end}")
     output.result(found, "\n".join(text))
     return INTERRUPTED if interrupted else 0
+
+
+def _check_apart(out: str, checkpoint: str | None) -> None:
+    """The folder of a checkpoint is for its own files, and deleted at the end."""
+    if checkpoint is not None and Path(out).resolve().is_relative_to(Path(checkpoint).resolve()):
+        raise WrongUsage(f"--out: {out!r} is inside the folder of --checkpoint, {checkpoint!r}; choose another place")
 
 
 def _pipeline(options: FitOptions, roles: ColumnRoles) -> Pipeline:
@@ -150,8 +158,10 @@ def _fit(model: Pipeline, rows: TrainingTable, options: FitOptions, output: Outp
         extra["monitor"] = lambda n_iter, snapshot: time.monotonic() > until
     if options.checkpoint is not None:
         extra["checkpoint"] = options.checkpoint
+    named = Predictor(*(step for _, step in model.steps)).columns_named(options.target)
     with InterruptCounter() as interrupts, output.warnings_told(), output.progress() as display, observed(display):
-        rows.fit(model, display, extra)
+        with named:
+            rows.fit(model, display, extra)
     return time.monotonic() - began, interrupts.pressed > 0
 
 
@@ -172,7 +182,7 @@ def _notes(roles: ColumnRoles, rows: TrainingTable, seconds: float) -> dict[str,
 
 def _judged(predictor: Predictor, rows: TrainingTable) -> dict[str, Any]:
     """Scores of the model and of the training rows' mean and deviation."""
-    mean, std = predictor.notes["target_mean"], predictor.notes["target_deviation"] or 1.0
+    mean, std = rows.moments.mean, rows.moments.deviation or 1.0
     scores, baseline, judge = Scores(mean), Scores(mean), Judge()
     for part in rows.held_out():
         scores.add(part.y, judge(predictor, predictor.encode(part.table), part.y, scores.n_rows))
@@ -182,7 +192,7 @@ def _judged(predictor: Predictor, rows: TrainingTable) -> dict[str, Any]:
 
 def _columns_text(encoder: TableEncoder) -> str:
     """What became of columns, those that are numbers as they are left out."""
-    lines = [f"  {column.name}: {column.describe()}" for column in encoder.columns_]
+    lines = [f"  {one_line(column.name)}: {column.describe()}" for column in encoder.columns_]
     notable = [line for line in lines if not line.endswith(": numbers as they are")]
     n_dropped = sum(isinstance(column, Dropped) for column in encoder.columns_)
     plain = len(lines) - len(notable)

@@ -4,6 +4,8 @@ import os
 from typing import Any
 
 import ssgp
+from ssgp.cli.errors import one_line
+from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import check_model_file
 from ssgp.recalibration import Recalibration
@@ -20,7 +22,7 @@ def inspect_command(model: str, output: Output) -> int:
     check_model_file(model)
     found = {"path": model, "bytes": os.path.getsize(model), **read_summary(model)}
     parts = (_head, _notes, _recalibration, _settings, _columns, _training, _importances)
-    output.result(found, "\n".join(text for text in (part(found) for part in parts) if text))
+    output.answer(found, "\n".join(text for text in (part(found) for part in parts) if text))
     return 0
 
 
@@ -30,12 +32,22 @@ def _head(found: dict[str, Any]) -> str:
 
 
 def _notes(found: dict[str, Any]) -> str:
-    notes = found.get("notes")
-    if notes is None:
+    """What `ssgp fit` noted, as far as it is there, and what others did."""
+    notes = Notes(found.get("notes"))
+    lines = [] if notes.target is None else [f"Predicts {notes.target}{_moments(notes)}{_key(notes)}"]
+    others = [f"{name}={value}" for name, value in notes.others.items()]
+    return "\n".join([*lines, *([f"Notes: {', '.join(others)}"] if others else [])])
+
+
+def _moments(notes: Notes) -> str:
+    if notes.moments is None:
         return ""
-    key = f", rows named by {', '.join(notes['key'])}" if notes.get("key") else ""
-    mean, deviation = notes["target_mean"], notes["target_deviation"]
-    return f"Predicts {notes['target']} (mean {mean:.4g}, deviation {deviation:.4g} in training){key}"
+    mean, deviation = notes.moments
+    return f" (mean {mean:.4g}, deviation {deviation:.4g} in training)"
+
+
+def _key(notes: Notes) -> str:
+    return f", rows named by {', '.join(notes.key)}" if notes.key else ""
 
 
 def _recalibration(found: dict[str, Any]) -> str:
@@ -56,7 +68,7 @@ def _settings(found: dict[str, Any]) -> str:
 def _columns(found: dict[str, Any]) -> str:
     names = found["feature_names_in"] or [f"x{i}" for i in range(found["n_features_in"])]
     lines = found.get("columns", names)
-    return "\n".join([f"Inputs, {amount(len(lines), 'column')}:", *(f"  {line}" for line in lines)])
+    return "\n".join([f"Inputs, {amount(len(lines), 'column')}:", *(f"  {one_line(line)}" for line in lines)])
 
 
 def _training(found: dict[str, Any]) -> str:
@@ -65,7 +77,8 @@ def _training(found: dict[str, Any]) -> str:
 
 
 def _importances(found: dict[str, Any]) -> str:
-    shares = sorted(found.get("feature_importances", {}).items(), key=lambda item: -item[1])[:MOST_IMPORTANT]
+    named = {one_line(name): share for name, share in found.get("feature_importances", {}).items()}
+    shares = sorted(named.items(), key=lambda item: -item[1])[:MOST_IMPORTANT]
     if not shares:
         return ""
     width = max(len(name) for name, _ in shares)

@@ -26,10 +26,15 @@ class Moments:
         """Some more."""
         weight = np.ones(len(y)) if weight is None else weight
         own = float(weight.sum())
+        # Squares may overflow; a model of such numbers is refused with a message of its own.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._add(y, weight, own)
+
+    def _add(self, y: Array, weight: Array, own: float) -> None:
         if own:
             mean = float(np.average(y, weights=weight))
             apart, self.total = mean - self.mean, self.total + own
-            self._squares += float(weight @ (y - mean) ** 2) + apart**2 * own * (1.0 - own / self.total)
+            self._squares += float(weight @ (y - mean) ** 2) + apart * apart * own * (1.0 - own / self.total)
             self.mean += apart * own / self.total
 
     @property

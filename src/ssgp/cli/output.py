@@ -22,7 +22,7 @@ class Output:
     Parameters
     ----------
     quiet : bool
-        Whether to print nothing but errors.
+        Whether to print nothing but errors and answers.
     as_json : bool
         Whether to print one JSON object, at the end, and nothing else; warnings are in it.
     """
@@ -43,11 +43,16 @@ class Output:
             print(f"ssgp: warning: {text}", file=sys.stderr, flush=True)
 
     def result(self, found: dict[str, Any], text: str) -> None:
-        """What the command found: as JSON for programs, as text for people."""
+        """What the command did: as JSON for programs, as text for people."""
+        if self._as_json or not self._silent:
+            self.answer(found, text)
+
+    def answer(self, found: dict[str, Any], text: str) -> None:
+        """What the command was asked for, and writes nowhere else: told even if quiet."""
         if self._as_json:
             print(json.dumps(_finite({**found, "warnings": self._warnings}), allow_nan=False))
         else:
-            self.say(text)
+            print(text, flush=True)
 
     def progress(self) -> Display:
         """What shows how far a command is: a bar on a terminal, a line now and then elsewhere."""

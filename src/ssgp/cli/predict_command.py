@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssgp.cli.columns import check_column, split_names
+from ssgp.cli.columns import check_column, open_named, split_names
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
-from ssgp.table_files import TableSource, check_columns, open_table
+from ssgp.close_names import hint, listed
+from ssgp.table_files import TableSource, check_columns
 from ssgp.table_writing import check_output, write_table
 
 __all__ = ["PredictOptions", "predict_command"]
@@ -43,12 +44,10 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     check_output(options.out)
     wanted = _Wanted(options.std, _levels(options.quantiles), _ends(options.interval))
     predictor = load_predictor(options.model).with_jobs(options.jobs)
-    source = predictor.typed(open_table(options.data))
+    source = predictor.typed(open_named(options.data))
     check_columns(predictor.inputs, source.column_names, f"{options.data!r} lacks a column that the model needs:")
     kept = _kept(options.keep, predictor, source.column_names)
-    clash = set(kept) & set(wanted.names)
-    if clash:
-        raise WrongUsage(f"--keep: {sorted(clash)[0]!r} is the name of a prediction; leave that column out")
+    _check_names(kept, wanted.names, bool(options.keep))
     began = time.perf_counter()
     with output.warnings_told(), output.progress() as display:
         n_rows = write_table(_predictions(predictor, source, kept, wanted, display), options.out)
@@ -114,10 +113,31 @@ def _ends(coverage: float | None) -> tuple[str, float, float] | None:
 def _kept(keep: Sequence[str], predictor: Predictor, names: list[str]) -> list[str]:
     """Columns of the table that stand beside the predictions: the key of the fit unless others are asked for."""
     if not keep:
-        return [name for name in predictor.notes.get("key", []) if name in names]
+        return [_key_column(name, names) for name in predictor.notes.key]
     if list(keep) == [ALL] and ALL not in names:
         return names
     return [check_column("--keep", name, names) for name in dict.fromkeys(split_names(keep, names))]
+
+
+def _key_column(name: str, names: list[str]) -> str:
+    if name not in names:
+        raise CommandError(
+            f"there is no column {name!r}{hint(name, names)}, which names the rows (--key of the fit); "
+            f"--keep chooses other columns to keep, --keep '' none; there are {listed(names)}"
+        )
+    return name
+
+
+def _check_names(kept: list[str], predicted: list[str], chosen: bool) -> None:
+    """Refuse two columns of one name."""
+    clash = sorted(set(kept) & set(predicted))
+    if clash and chosen:
+        raise WrongUsage(f"--keep: {clash[0]!r} is the name of a prediction; leave that column out")
+    if clash:
+        raise WrongUsage(
+            f"the column {clash[0]!r} names the rows (--key of the fit), and a prediction has the same name; "
+            "choose other columns by --keep, or none by --keep ''"
+        )
 
 
 def _predictions(
@@ -127,7 +147,8 @@ def _predictions(
     done, total = 0, source.n_rows
     display("row", done, total)
     for batch in source.batches(list(dict.fromkeys([*predictor.inputs, *kept]))):
-        columns = wanted(predictor, predictor.encode(batch))
+        with predictor.columns_named():
+            columns = wanted(predictor, predictor.encode(batch))
         done += batch.num_rows
         display("row", done, total)
         yield pa.table([*(batch[name] for name in kept), *map(pa.array, columns)], names=[*kept, *wanted.names])

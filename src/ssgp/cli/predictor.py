@@ -2,6 +2,8 @@
 
 import copy
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +14,10 @@ from scipy.special import ndtri
 from sklearn.pipeline import Pipeline
 
 from ssgp.cli.errors import CommandError
+from ssgp.cli.notes import Notes
 from ssgp.close_names import hint
 from ssgp.column_encodings import Dropped
+from ssgp.column_errors import ExtremeValuesError
 from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.recalibrated import RecalibratedRegressor
 from ssgp.saved_models import load, read_summary
@@ -45,14 +49,18 @@ class Predictor:
         Makes numbers of the columns; without it they have to be numbers.
     regressor : estimator
         Of this library.
-    notes : dict
-        What was noted when it was fitted: the target, what it holds, its mean and deviation, and the columns that
-        name a row.
+    noted : dict or None
+        What was noted when it was saved.
     """
 
     encoder: TableEncoder | None
     regressor: Any
-    notes: dict[str, Any]
+    noted: dict[str, Any] | None = None
+
+    @property
+    def notes(self) -> Notes:
+        """What `ssgp fit` noted, as far as it did."""
+        return Notes(self.noted)
 
     @property
     def inputs(self) -> list[str]:
@@ -60,6 +68,26 @@ class Predictor:
         if self.encoder is None:
             return [str(name) for name in self.regressor.feature_names_in_]
         return [column.name for column in self.encoder.columns_ if not isinstance(column, Dropped)]
+
+    @property
+    def feature_columns(self) -> list[str]:
+        """Column that each of the regressor's features comes from."""
+        if self.encoder is None:
+            return self.inputs
+        return [column.name for column in self.encoder.columns_ for _ in column.feature_names()]
+
+    @contextmanager
+    def columns_named(self, target: str = "") -> Iterator[None]:
+        """Context in which errors know columns by their names: the regressor counts its features."""
+        try:
+            yield
+        except ExtremeValuesError as error:
+            own = (
+                f"the target {target!r}" if error.feature is None else f"column {self.feature_columns[error.feature]!r}"
+            )
+            raise CommandError(
+                f"{own} has values too extreme to standardise; drop those rows or transform the column"
+            ) from error
 
     @property
     def is_normal(self) -> bool:
@@ -72,8 +100,9 @@ class Predictor:
         if self.encoder is not None:
             held |= {name: self.encoder.families_[name] for name in self.inputs}
         if target is not None:
-            held[target] = self.notes.get("target_holds", "numbers")
-        return source.with_types({name: CSV_TYPES.get(kind, pa.string()) for name, kind in held.items()})
+            held[target] = self.notes.target_holds or "numbers"
+        types = {name: CSV_TYPES.get(kind, pa.string()) for name, kind in held.items()}
+        return source.with_types(types | _fine_times(source, types))
 
     def encode(self, table: pa.Table) -> Any:  # noqa: ANN401  what regressors take
         """Inputs of the regressor."""
@@ -96,6 +125,22 @@ class Predictor:
     def with_jobs(self, jobs: int | None) -> "Predictor":
         """The same, on so many threads."""
         return self if jobs is None else replace(self, regressor=_on_threads(self.regressor, jobs))
+
+
+def _fine_times(source: TableSource, types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    """Columns of times with nanoseconds at the beginning of a file; others hold microseconds, which reach further."""
+    times = {name: kind for name, kind in types.items() if pa.types.is_timestamp(kind)}
+    schemas = [file.schema({}) for file in source.files] if times else []
+    return {
+        name: pa.timestamp("ns", kind.tz)
+        for name, kind in times.items()
+        if any(_has_nanoseconds(schema, name) for schema in schemas)
+    }
+
+
+def _has_nanoseconds(schema: pa.Schema, name: str) -> bool:
+    kind = schema.field(name).type if name in schema.names else pa.null()
+    return pa.types.is_timestamp(kind) and kind.unit == "ns"
 
 
 def _on_threads(regressor: Any, jobs: int) -> Any:  # noqa: ANN401
@@ -121,7 +166,7 @@ def check_model_file(path: str) -> None:
 def load_predictor(path: str) -> Predictor:
     """Read a model that predicts tables."""
     check_model_file(path)
-    model, notes = load(path), read_summary(path).get("notes", {})
+    model, notes = load(path), read_summary(path).get("notes")
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     encoder = steps[0] if isinstance(steps[0], TableEncoder) else None
     regressor = steps[-1]

@@ -24,7 +24,7 @@ def report_command(
     rows, y, n_known, n_missing = judged.draw(columns, MOST_ROWS)
     if n_missing:
         output.warn(f"{amount(n_missing, 'row')} left out, where the target {name!r} is missing")
-    with output.warnings_told():
+    with output.warnings_told(), predictor.columns_named(name):
         whole, shown = predictor.whole, rows.select(columns)
         write_report(whole, shown, y, out, target=name, seen_in_training=seen, max_rows=MOST_ROWS, n_rows=n_known)
     found = {"out": out, "rows": n_known, "rows_shown": len(y), "target": name}

@@ -138,7 +138,8 @@ class Scores:
     def summary(self) -> dict[str, Any]:
         """Means over the rows."""
         n, sums = self.n_rows, self._sums
-        spread = sums["y^2"] - sums["y"] ** 2 / n
+        # A power of a float that overflows raises, a product is infinite.
+        spread = sums["y^2"] - sums["y"] * sums["y"] / n
         below = np.cumsum(self._pit) / n
         return {
             "rmse": float(np.sqrt(sums["square"] / n)),

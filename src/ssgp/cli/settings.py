@@ -79,8 +79,16 @@ def make_regressor(model: str, pairs: Sequence[str], options: Mapping[str, tuple
             raise WrongUsage(f"--set: {name} is given by {option} as well; leave one of them out")
     own = {name: value for name, (_, value) in options.items() if value is not None and name in allowed}
     regressor.set_params(**own, **{name: read_value(text) for name, text in texts.items()})
+    if regressor.get_params().get("n_jobs") == 0:
+        raise WrongUsage("--set: n_jobs=0 threads do nothing; give 1 or more, or -1 for all of the machine's")
     try:
         regressor._validate_params()
     except InvalidParameterError as error:
-        raise WrongUsage(f"--set: {one_line(error)}") from error
+        raise WrongUsage(f"{_option_of(str(error), options)}: {one_line(error)}") from error
     return regressor
+
+
+def _option_of(message: str, options: Mapping[str, tuple[str, Any]]) -> str:
+    """The option that gave the setting which scikit-learn complains of."""
+    given = {name: option for name, (option, value) in options.items() if value is not None}
+    return next((option for name, option in given.items() if f"{name!r} parameter" in message), "--set")

@@ -86,6 +86,9 @@ class WholeTable:
         if not rows.num_rows:
             raise CommandError(f"{source.name!r} has no rows, only names of columns: {listed(rows.column_names)}")
         self.target_holds = family(rows.schema.field(roles.target).type)
+        check = _WeightCheck(roles.weight)
+        check.add(rows, np.isfinite(target_of(rows[roles.target], roles.target)))
+        check.close()
         part, self.n_missing = _known(rows, roles)
         self.n_rows = len(part.y)
         _check_enough(self.n_rows, self.n_missing, roles, source)
@@ -149,12 +152,15 @@ class StreamedTable:
                 yield part[held]
 
     def _count(self, display: Display) -> tuple[int, int]:
-        """Rows whose target is known, and others."""
+        """Rows whose target is known, and others; weights are looked at on the way."""
         known = missing = 0
-        for rows in self._source.batches([self._roles.target]):
-            present = int(np.isfinite(target_of(rows[self._roles.target], self._roles.target)).sum())
-            known, missing = known + present, missing + rows.num_rows - present
+        target, check = self._roles.target, _WeightCheck(self._roles.weight)
+        for rows in self._source.batches([name for name in (target, self._roles.weight) if name is not None]):
+            present = np.isfinite(target_of(rows[target], target))
+            check.add(rows, present)
+            known, missing = known + int(present.sum()), missing + int((~present).sum())
             display("row", known + missing, self._source.n_rows)
+        check.close()
         return known, missing
 
     def _parts(self, display: Display | None) -> Iterator[Part]:
@@ -192,17 +198,38 @@ def _known(rows: pa.Table, roles: ColumnRoles) -> tuple[Part, int]:
     """Rows whose target is known, and how many others there are."""
     y = target_of(rows[roles.target], roles.target)
     known = np.isfinite(y)
-    part = Part(rows.select(roles.features), y, _weights(rows, roles.weight))
-    return (part if known.all() else part[known]), int((~known).sum())
+    if not known.all():
+        rows, y = rows.filter(pa.array(known)), y[known]
+    weight = None if roles.weight is None else target_of(rows[roles.weight], roles.weight, "the weight")
+    return Part(rows.select(roles.features), y, weight), int((~known).sum())
 
 
-def _weights(rows: pa.Table, name: str | None) -> Array | None:
-    if name is None:
-        return None
-    weight = target_of(rows[name], name, "the weight")
-    if not (weight >= 0).all():
-        raise CommandError(f"column {name!r} cannot be the weight: it has missing or negative values")
-    return weight
+class _WeightCheck:
+    """Weights that cannot be used, of rows whose target is known, counted over all parts of a table."""
+
+    def __init__(self, name: str | None) -> None:
+        self._name = name
+        self._n_rows = self._n_known = self._n_faults = 0
+        self._first: int | None = None
+
+    def add(self, rows: pa.Table, known: NDArray[np.bool_]) -> None:
+        """Look at the next rows of the table."""
+        if self._name is None:
+            return
+        weight = target_of(rows[self._name].filter(pa.array(known)), self._name, "the weight")
+        faults = np.flatnonzero(known)[~(weight >= 0)]
+        if len(faults) and self._first is None:
+            self._first = self._n_rows + int(faults[0])
+        self._n_rows, self._n_known = self._n_rows + rows.num_rows, self._n_known + len(weight)
+        self._n_faults += len(faults)
+
+    def close(self) -> None:
+        """Raise if there are any."""
+        if self._first is not None:
+            raise CommandError(
+                f"column {self._name!r} cannot be the weight: it is missing or negative in {self._n_faults:,} of "
+                f"{amount(self._n_known, 'row')}, the first in row {self._first + 1:,} of the table"
+            )
 
 
 def _check_enough(n_rows: int, n_missing: int, roles: ColumnRoles, source: TableSource) -> None:
