@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, cross_val_predict
@@ -177,6 +178,18 @@ def test_columns_without_a_value_are_no_obstacle(model, tmp_path):
     table, y = trips(40, seed=1)
     write_report(model, table.assign(line=None, left=pd.NaT), y, tmp_path / "report.html")
     assert "no values" in Page((tmp_path / "report.html").read_text(encoding="utf-8")).text()
+
+
+def test_columns_of_empty_text_and_of_nan_are_no_obstacle_either(tmp_path):
+    table, y = trips(200)
+    note = pa.array(["late", "late", "full"] + 197 * [""])
+    rows = pa.table({"note": note, "weight": table["weight <kg>"], "tip": np.where(np.arange(200) < 3, 1.0, np.nan)})
+    model = make_pipeline(TableEncoder(kinds={"note": "category"}), ExactGPRegressor(random_state=0)).fit(rows, y)
+    write_report(model, rows.slice(3), y[3:], tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert page.text().count("no values") == 2
+    assert "effects-1" in page.ids
+    assert "effects-2" not in page.ids
 
 
 @pytest.mark.parametrize("n_rows", [1, 3])
