@@ -180,6 +180,17 @@ def test_columns_without_a_value_are_no_obstacle(model, tmp_path):
     assert "no values" in Page((tmp_path / "report.html").read_text(encoding="utf-8")).text()
 
 
+def test_names_with_dollar_signs_are_shown_as_they_are(tmp_path):
+    table, y = trips(60)
+    priced = table.drop(columns="ticket").rename(columns={"weight <kg>": "price_$_old_$"})
+    rows = priced.assign(line=priced["line"].replace({"red": "$10k-$20k"}))
+    model = make_pipeline(TableEncoder(), ExactGPRegressor(random_state=0)).fit(rows, y)
+    write_report(model, rows, y, tmp_path / "report.html", target="cost_$_new ($)")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for name in ("price_$_old_$", "$10k-$20k", "cost_$_new ($)"):
+        assert f">{name}</text>" in text
+
+
 def test_columns_of_empty_text_and_of_nan_are_no_obstacle_either(tmp_path):
     table, y = trips(200)
     note = pa.array(["late", "late", "full"] + 197 * [""])
