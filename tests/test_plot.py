@@ -359,7 +359,7 @@ def priced_rows():
     """Rows whose columns and categories have dollar signs in their names."""
     table, y = mixed_rows(60)
     names = {"ash": "$10k-$20k", "oak": "a$b$c", "yew": r"\$yew\$"}
-    return table.assign(kind=table["kind"].map(names)).rename(columns={"size": "price_$_old_$", "kind": "k$^$"}), y
+    return table.assign(kind=table["kind"].replace(names)).rename(columns={"size": "price_$_old_$", "kind": "k$^$"}), y
 
 
 @pytest.fixture(scope="module")

@@ -213,8 +213,10 @@ class TestLettersThatMatplotlibHasNot:
     def test_are_told_of_in_figures_of_a_users_own(self, tmp_path):
         display = TargetDisplay(np.arange(9.0), target="東")
         html.section("target", "", "", [display])
+        figure = Figure()
+        display.plot(figure.subplots())
         with pytest.warns(UserWarning, match=r"Glyph 26481 .*missing from"):
-            display.plot(Figure().subplots()).ax_.figure.savefig(tmp_path / "own.png")
+            figure.savefig(tmp_path / "own.png")
 
     def test_silence_no_other_warning(self):
         class Doubtful(TargetDisplay):
