@@ -1,9 +1,11 @@
 """Figures: what is drawn, against counts and loops made here."""
 
+import io
 import subprocess
 import sys
 from itertools import pairwise
 from typing import Any
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import numpy as np
@@ -242,6 +244,53 @@ class TestEffects:
             plot.EffectDisplay.from_estimator(pipeline, table.assign(size=np.nan), "size")
 
 
+def with_column(table, name, column):
+    """An Arrow table, with another column in the place of one."""
+    whole = pa.Table.from_pandas(table, preserve_index=False)
+    return whole.set_column(whole.column_names.index(name), name, column)
+
+
+class TestColumnsWithoutAValue:
+    """Nulls, NaN and empty text are all missing to the encoder, and are all missing here."""
+
+    @pytest.mark.parametrize(
+        ("name", "missing"),
+        [
+            pytest.param("size", pa.array([np.nan] * 60), id="nan"),
+            pytest.param("size", pa.nulls(60, pa.float64()), id="null numbers"),
+            pytest.param("kind", pa.array([""] * 60), id="empty text"),
+            pytest.param("kind", pa.array([""] * 60).dictionary_encode(), id="empty category"),
+            pytest.param("kind", pa.nulls(60), id="nulls"),
+            pytest.param("when", pa.nulls(60, pa.timestamp("us")), id="null times"),
+            pytest.param("when", pa.nulls(60, pa.float64()), id="nulls of another type"),
+        ],
+    )
+    def test_have_no_picture(self, pipeline, name, missing):
+        rows = with_column(mixed_rows(60)[0], name, missing)
+        labels = " ".join(
+            axes.get_xlabel() + axes.get_ylabel()
+            for figure in (plot.plot_effects(pipeline, rows), plot.plot_uncertainty(pipeline, rows, n_shown=9))
+            for axes in figure.axes
+        )
+        assert name not in labels
+        for display in (plot.EffectDisplay, plot.UncertaintyDisplay):
+            with pytest.raises(ValueError, match=f"column '{name}' has no values in these rows"):
+                display.from_estimator(pipeline, rows, name)
+
+    def test_of_text_that_is_time_have_none_either(self):
+        table, y = mixed_rows(100)
+        text = table.assign(when=table["when"].dt.strftime("%Y-%m-%dT%H:%M"))
+        regressor = SSGPRegressor(n_frequencies=4, max_iter=3, random_state=0)
+        model = make_pipeline(TableEncoder(kinds={"when": "time"}), regressor).fit(text, y)
+        with pytest.raises(ValueError, match="column 'when' has no values in these rows"):
+            plot.EffectDisplay.from_estimator(model, text.assign(when=""), "when")
+
+    def test_alone_are_an_error_that_says_so(self, pipeline):
+        table, _ = mixed_rows(60)
+        with pytest.raises(ValueError, match="nothing to draw: no column has a value in these 60 rows"):
+            plot.plot_effects(pipeline, table.assign(size=np.nan), ["size"])
+
+
 class TestImportances:
     def test_agree_with_scikit_learns(self, data, fitted):
         display = plot.ImportanceDisplay.from_estimator(fitted("ssgp"), *data, n_repeats=20)
@@ -295,6 +344,71 @@ class TestUncertainty:
             assert display.explained() == pytest.approx(shares[-1])
         expected = [name for _, name in sorted(zip(shares, "abc", strict=True), reverse=True)]
         assert [axes.get_xlabel() for axes in figure.axes] == expected
+
+
+def words_of(figure):
+    """The texts of a figure, as a reader of it sees them; those of formulas are in pieces."""
+    text = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(text, format="svg")
+    found = ElementTree.fromstring(text.getvalue()).iter("{http://www.w3.org/2000/svg}text")
+    return ["".join(element.itertext()) for element in found]
+
+
+def priced_rows():
+    """Rows whose columns and categories have dollar signs in their names."""
+    table, y = mixed_rows(60)
+    names = {"ash": "$10k-$20k", "oak": "a$b$c", "yew": r"\$yew\$"}
+    return table.assign(kind=table["kind"].replace(names)).rename(columns={"size": "price_$_old_$", "kind": "k$^$"}), y
+
+
+@pytest.fixture(scope="module")
+def priced():
+    return make_pipeline(TableEncoder(), ExactGPRegressor(random_state=0)).fit(*priced_rows())
+
+
+class TestNamesWithDollarSigns:
+    """Between two of them matplotlib sets a formula, or fails where it is none."""
+
+    target = "cost_$_new ($)"
+
+    @pytest.mark.parametrize("display", [plot.EffectDisplay, plot.UncertaintyDisplay])
+    def test_are_shown_as_they_are_by_column(self, priced, display):
+        table, _ = priced_rows()
+        number, kind = (
+            words_of(display.from_estimator(priced, table, name, target=self.target).plot().figure_)
+            for name in ("price_$_old_$", "k$^$")
+        )
+        target = self.target if display is plot.EffectDisplay else "predicted deviation ($)"
+        assert {"price_$_old_$", target} <= set(number)
+        assert {"k$^$", "$10k-$20k", "a$b$c", r"\$yew\$", target} <= set(kind)
+
+    def test_are_shown_as_they_are_among_importances(self, priced):
+        table, y = priced_rows()
+        display = plot.ImportanceDisplay.from_estimator(priced, table, y, target="cost ($/$)")
+        expected = {"price_$_old_$", "k$^$", "rise of the RMSE when shuffled ($/$)"}
+        assert expected <= set(words_of(display.plot().figure_))
+
+    def test_are_shown_as_they_are_beside_observations(self, rng):
+        given: Any = {"y": rng.normal(size=30), "mean": rng.normal(size=30)}
+        observed = plot.ObservedDisplay.from_predictions(**given, target=self.target).plot()
+        intervals = plot.IntervalDisplay.from_predictions(**given, std=np.ones(30), target=self.target).plot()
+        assert f"observed {self.target}" in words_of(observed.figure_)
+        assert self.target in words_of(intervals.figure_)
+
+    @pytest.mark.parametrize("display", [plot.ErrorByDeviationDisplay, plot.CoverageByDeviationDisplay])
+    def test_are_shown_as_they_are_as_units(self, rng, display):
+        y, mean = rng.normal(size=(2, 30))
+        drawn = display.from_predictions(y, mean, rng.uniform(1, 2, size=30), target="cost ($_a/$_b)").plot()
+        assert [word for word in words_of(drawn.figure_) if word.endswith(" ($_a/$_b)")]
+
+    def test_are_shown_as_they_are_in_notes(self):
+        assert "rows of $10k-$20k" in words_of(plot.PITDisplay([0.5], "rows of $10k-$20k").plot().figure_)
+
+    def test_leave_formulas_to_those_who_write_them(self, rng):
+        display = plot.ObservedDisplay.from_predictions(*rng.normal(size=(2, 30)), target=self.target).plot()
+        display.ax_.set_xlabel("$x$")
+        assert "$x$" not in words_of(display.figure_)
 
 
 class TestBound:

@@ -1,15 +1,20 @@
 """The report: its numbers against counts made here, its page against what browsers and readers need."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from matplotlib.figure import Figure
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from helpers import Page, browse, small_forest, wavy
 from ssgp import ExactGPRegressor, TableEncoder
-from ssgp.report import accuracy, write_report
+from ssgp.report import accuracy, html, write_report
+from ssgp.report.target import TargetDisplay
 from ssgp.web_page import inline_svg
 
 FIGURES = {
@@ -177,6 +182,61 @@ def test_columns_without_a_value_are_no_obstacle(model, tmp_path):
     table, y = trips(40, seed=1)
     write_report(model, table.assign(line=None, left=pd.NaT), y, tmp_path / "report.html")
     assert "no values" in Page((tmp_path / "report.html").read_text(encoding="utf-8")).text()
+
+
+def test_names_with_dollar_signs_are_shown_as_they_are(tmp_path):
+    table, y = trips(60)
+    priced = table.drop(columns="ticket").rename(columns={"weight <kg>": "price_$_old_$"})
+    rows = priced.assign(line=priced["line"].replace({"red": "$10k-$20k"}))
+    model = make_pipeline(TableEncoder(), ExactGPRegressor(random_state=0)).fit(rows, y)
+    write_report(model, rows, y, tmp_path / "report.html", target="cost_$_new ($)")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for name in ("price_$_old_$", "$10k-$20k", "cost_$_new ($)"):
+        assert f">{name}</text>" in text
+
+
+class TestLettersThatMatplotlibHasNot:
+    """Its font is not the page's: there the browser writes."""
+
+    def test_are_on_the_page_without_a_warning(self, tmp_path):
+        table, y = trips(60)
+        rows = table.assign(line=table["line"].replace({"red": "東京"})).rename(columns={"weight <kg>": "重さ"})
+        model = make_pipeline(TableEncoder(), ExactGPRegressor(random_state=0)).fit(rows, y)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            write_report(model, rows, y, tmp_path / "report.html", target="所要時間 (分)")
+        assert [str(warning.message) for warning in told] == []
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        for name in ("東京", "重さ", "所要時間 (分)"):
+            assert f">{name}</text>" in text
+
+    def test_are_told_of_in_figures_of_a_users_own(self, tmp_path):
+        display = TargetDisplay(np.arange(9.0), target="東")
+        html.section("target", "", "", [display])
+        figure = Figure()
+        display.plot(figure.subplots())
+        with pytest.warns(UserWarning, match=r"Glyph 26481 .*missing from"):
+            figure.savefig(tmp_path / "own.png")
+
+    def test_silence_no_other_warning(self):
+        class Doubtful(TargetDisplay):
+            def draw(self, ax):
+                warnings.warn("Glyphs are fine, but not this", UserWarning, stacklevel=1)
+
+        with pytest.warns(UserWarning, match="but not this"):
+            html.section("target", "", "", [Doubtful([1.0])])
+
+
+def test_columns_of_empty_text_and_of_nan_are_no_obstacle_either(tmp_path):
+    table, y = trips(200)
+    note = pa.array(["late", "late", "full"] + 197 * [""])
+    rows = pa.table({"note": note, "weight": table["weight <kg>"], "tip": np.where(np.arange(200) < 3, 1.0, np.nan)})
+    model = make_pipeline(TableEncoder(kinds={"note": "category"}), ExactGPRegressor(random_state=0)).fit(rows, y)
+    write_report(model, rows.slice(3), y[3:], tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert page.text().count("no values") == 2
+    assert "effects-1" in page.ids
+    assert "effects-2" not in page.ids
 
 
 @pytest.mark.parametrize("n_rows", [1, 3])

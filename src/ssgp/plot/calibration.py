@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from ssgp.plot.display import Display
 from ssgp.plot.predictive import Judged, NormalPredictive
-from ssgp.plot.style import ACCENT, GREY, MUTED, log_ticks
+from ssgp.plot.style import ACCENT, GREY, MUTED, label_axes, log_ticks
 from ssgp.plot.wording import number, with_unit
 
 if TYPE_CHECKING:
@@ -299,8 +299,8 @@ class ErrorByDeviationDisplay(_ByDeviation):
         ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
         log_ticks(ax.xaxis, low, high)
         log_ticks(ax.yaxis, low, high)
-        ax.set_xlabel(with_unit("predicted deviation", self.target))
-        ax.set_ylabel(with_unit("root mean squared error", self.target))
+        error_label = with_unit("root mean squared error", self.target)
+        label_axes(ax, with_unit("predicted deviation", self.target), error_label)
 
 
 class CoverageByDeviationDisplay(_ByDeviation):
@@ -337,6 +337,7 @@ class CoverageByDeviationDisplay(_ByDeviation):
         ax.bar(at, 100 * (high - low), 0.7, 100 * low, color=MUTED, alpha=0.5, lw=0)
         ax.axhline(100 * self.level, color=GREY, lw=0.8)
         ax.plot(at, 100 * self.groups.covered, "o", color=ACCENT, ms=4.5)
-        ax.set(ylabel=f"inside {100 * self.level:g} % intervals (%)")
-        ax.set(xlabel=with_unit("predicted deviation of the group", self.target), xlim=(-0.6, len(at) - 0.4))
+        label = with_unit("predicted deviation of the group", self.target)
+        label_axes(ax, label, f"inside {100 * self.level:g} % intervals (%)")
+        ax.set_xlim(-0.6, len(at) - 0.4)
         ax.set_xticks(at, [number(value, 2) for value in self.groups.deviation])

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from ssgp.plot.style import GREY, PANEL, load_matplotlib, new_axes, styled, write_numbers_out
+from ssgp.plot.wording import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +55,7 @@ class Display(ABC):
             self.draw(self.ax_)
             write_numbers_out(self.ax_)
             if note and self.noted_above and self.rows:
-                self.ax_.set_title(self.rows, loc="right", fontsize="small", color=GREY)
+                self.ax_.set_title(literal(self.rows), loc="right", fontsize="small", color=GREY)
         self.figure_ = self.ax_.figure
         return self
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import central, predictive_of
-from ssgp.plot.style import ACCENT, INK, MUTED, concise_dates
+from ssgp.plot.style import ACCENT, INK, MUTED, concise_dates, label_axes, name_ticks
 from ssgp.plot.variation import Variation, variation_of
-from ssgp.plot.wording import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,7 +145,7 @@ class EffectDisplay(Display):
         rug = rows[:: -(-len(rows) // RUG)]
         inside = rug[(rug >= values[0]) & (rug <= values[-1])]
         ax.plot(inside, np.full(len(inside), 0.02), "|", color=INK, alpha=0.4, ms=5, transform=ax.get_xaxis_transform())
-        ax.set(xlabel=self.variation.label, ylabel=self.target)
+        label_axes(ax, self.variation.label, self.target)
         ax.margins(x=0.02)
         ax.set_ylim(self.limits)
         if self.variation.scale == "date":
@@ -156,9 +155,9 @@ class EffectDisplay(Display):
         at = np.arange(len(self.mean))[::-1]
         ax.hlines(at, self.low, self.high, color=MUTED, lw=5, alpha=0.6)
         ax.plot(self.mean, at, "o", color=ACCENT, ms=5)
-        ax.set_yticks(at, [short(str(value)) for value in self.variation.values])
-        ax.set(xlabel=self.target, ylabel=self.variation.label, ylim=(-0.6, len(at) - 0.4))
-        ax.tick_params(axis="y", length=0)
+        name_ticks(ax.yaxis, at, [str(value) for value in self.variation.values])
+        label_axes(ax, self.target, self.variation.label)
+        ax.set_ylim(-0.6, len(at) - 0.4)
 
 
 def share_limits(displays: Sequence[EffectDisplay]) -> None:

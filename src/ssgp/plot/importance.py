@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from ssgp.metrics import rmse
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
-from ssgp.plot.style import GREY, MUTED
-from ssgp.plot.wording import number, short, with_unit
+from ssgp.plot.style import GREY, MUTED, name_ticks
+from ssgp.plot.wording import literal, number, with_unit
 from ssgp.validation import check_target
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class ImportanceDisplay(Display):
             ax.annotate(
                 number(rise, 2), (max(rise, 0.0), height), (4, 0), textcoords="offset points", va="center", color=GREY
             )
-        ax.set_yticks(at, [short(name) for name in names])
-        ax.set(xlabel=with_unit("rise of the RMSE when shuffled", self.target), ylim=(-0.6, len(names) - 0.4))
+        name_ticks(ax.yaxis, at, names)
+        ax.set_xlabel(literal(with_unit("rise of the RMSE when shuffled", self.target)))
+        ax.set_ylim(-0.6, len(names) - 0.4)
         ax.set_xlim(min(0.0, rises.min()), (1.15 * rises.max()) or 1.0)
-        ax.tick_params(axis="y", length=0)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ssgp.plot.display import Display
 from ssgp.plot.predictive import Judged, NormalPredictive, Predictive
-from ssgp.plot.style import ACCENT, INK, MUTED, load_matplotlib
+from ssgp.plot.style import ACCENT, INK, MUTED, label_axes, load_matplotlib
 from ssgp.plot.wording import with_unit
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ class IntervalDisplay(Display):
         ax.vlines(at, q[:, 0], q[:, 3], color=MUTED, lw=0.5 * width, label="95 % interval")
         ax.vlines(at, q[:, 1], q[:, 2], color=INK, lw=width, label="50 % interval")
         ax.plot(at, self.y, "o", color=ACCENT, ms=3.5, label="observed")
-        ax.set(xlabel=f"{self.rows or 'rows'}; lowest predicted mean first", ylabel=self.target, xticks=[])
+        label_axes(ax, f"{self.rows or 'rows'}; lowest predicted mean first", self.target)
+        ax.set_xticks([])
         ax.margins(x=0.01)
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.2)
 
@@ -200,8 +201,8 @@ class ObservedDisplay(Display):
         else:
             ax.plot(self.mean, self.y, "o", color=INK, ms=2.5, alpha=0.5, mew=0)
         ax.plot([low, high], [low, high], color=ACCENT, lw=1.2)
-        ax.set(xlim=(low, high), ylim=(low, high), aspect="equal", ylabel=f"observed {self.target}")
-        ax.set_xlabel(with_unit("predicted mean", self.target))
+        ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+        label_axes(ax, with_unit("predicted mean", self.target), f"observed {self.target}")
 
 
 def _ink() -> Any:  # noqa: ANN401  a matplotlib colour map

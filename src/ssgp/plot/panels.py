@@ -167,6 +167,8 @@ def calibration_displays(judged: Judged, target: str) -> list[Display]:
 
 def _grid(displays: Sequence[Display], n_columns: int, rows: str) -> "Figure":
     """All of them in one figure, and once for all of which rows they are."""
+    if not displays:
+        raise ValueError(f"there is nothing to draw: no column has a value in these {rows}")
     load_matplotlib()
     import matplotlib.pyplot as plt
 

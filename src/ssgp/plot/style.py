@@ -1,10 +1,12 @@
 """Colours and fonts that every figure shares, and matplotlib, which is imported when something is drawn."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ssgp.plot.wording import number, tick
+from numpy.typing import ArrayLike
+
+from ssgp.plot.wording import literal, number, short, tick
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,8 +20,10 @@ __all__ = [
     "PANEL",
     "STYLE",
     "concise_dates",
+    "label_axes",
     "load_matplotlib",
     "log_ticks",
+    "name_ticks",
     "new_axes",
     "styled",
     "write_numbers_out",
@@ -65,6 +69,17 @@ def new_axes(size: tuple[float, float] = PANEL) -> "Axes":
 
     _, axes = plt.subplots(figsize=size, layout="constrained")
     return axes
+
+
+def label_axes(axes: "Axes", x: str, y: str) -> None:
+    """Say what the axes are of, in words that may be a user's."""
+    axes.set(xlabel=literal(x), ylabel=literal(y))
+
+
+def name_ticks(axis: "Axis", at: ArrayLike, names: Sequence[str]) -> None:
+    """Names, which may be a user's, in the place of numbers, without the ticks themselves."""
+    axis.set_ticks(at, [literal(short(name)) for name in names])
+    axis.set_tick_params(length=0)
 
 
 def log_ticks(axis: "Axis", low: float, high: float) -> None:

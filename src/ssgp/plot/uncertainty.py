@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import predictive_of
-from ssgp.plot.style import ACCENT, GREY, MUTED, concise_dates
+from ssgp.plot.style import ACCENT, GREY, MUTED, concise_dates, label_axes, name_ticks
 from ssgp.plot.variation import Variation, variation_of, variations
-from ssgp.plot.wording import short, with_unit
+from ssgp.plot.wording import with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,15 +142,14 @@ class UncertaintyDisplay(Display):
             ax.axvline(self.overall, color=GREY, lw=0.8)
             ax.hlines(at, 0, self.means, color=MUTED, lw=1.5)
             ax.plot(self.means, at, "o", color=ACCENT, ms=5)
-            ax.set_yticks(at, [short(str(value)) for value in self.variation.values])
-            ax.set(xlabel=label, ylabel=self.variation.label, ylim=(-0.6, len(at) - 0.4))
-            ax.set_xlim(0, 1.08 * self.highest)
-            ax.tick_params(axis="y", length=0)
+            name_ticks(ax.yaxis, at, [str(value) for value in self.variation.values])
+            label_axes(ax, label, self.variation.label)
+            ax.set(xlim=(0, 1.08 * self.highest), ylim=(-0.6, len(at) - 0.4))
             return
         ax.axhline(self.overall, color=GREY, lw=0.8)
         ax.stairs(self.means, self.edges, color=MUTED, alpha=0.35, fill=True)
         ax.stairs(self.means, self.edges, color=ACCENT, lw=1.8, baseline=None)
-        ax.set(xlabel=self.variation.label, ylabel=label)
+        label_axes(ax, self.variation.label, label)
         ax.set_ylim(0, 1.08 * self.highest)
         if self.variation.scale == "date":
             concise_dates(ax)

@@ -56,16 +56,17 @@ def variations(inputs: InputTable, name: str, n_values: int = 20) -> list[Variat
 
     Numbers are moved to quantiles of the rows' own values and categories to the most frequent ones. Of a time only one
     part is moved, since else a row moved to another week would come to another hour as well. Columns without any value
-    have no way to move.
+    have no way to move: nulls, NaN and empty text are none.
     """
     column, encoding = inputs.column(name), inputs.encodings.get(name)
+    # Nulls alone may have any type, also one that the encoding could not read.
     if column.null_count == len(column):
         return []
     if isinstance(encoding, Time):
         return _of_times(column, encoding, name, n_values)
     if isinstance(encoding, OneHot | TargetMeans) or (encoding is None and inputs.holds(name) == "text"):
-        return [_of_categories(column, name)]
-    return [_of_numbers(column, name, n_values)]
+        return _of_categories(column, name)
+    return _of_numbers(column, name, n_values)
 
 
 def variation_of(inputs: InputTable, column: str | int, part: int = 0, n_values: int = 20) -> Variation:
@@ -80,23 +81,26 @@ def variation_of(inputs: InputTable, column: str | int, part: int = 0, n_values:
     return ways[part]
 
 
-def _of_numbers(column: Column, name: str, n_values: int) -> Variation:
+def _of_numbers(column: Column, name: str, n_values: int) -> list[Variation]:
     values = numbers(column, name)
     order = np.argsort(values)[: np.isfinite(values).sum()]
+    if not len(order):
+        return []
     # Values of rows, not between them: whole numbers stay whole, and no type has to be made.
     at = np.round(np.linspace(0.01, 0.99, n_values) * (len(order) - 1)).astype(int)
     distinct, first = np.unique(values[order[at]], return_index=True)
-    return Variation(name, name, "number", distinct, values, partial(_all_at, column, order[at][first]))
+    return [Variation(name, name, "number", distinct, values, partial(_all_at, column, order[at][first]))]
 
 
-def _of_categories(column: Column, name: str) -> Variation:
+def _of_categories(column: Column, name: str) -> list[Variation]:
     strings = texts(column).to_pylist()
     counts = Counter(text for text in strings if text is not None)
+    if not counts:
+        return []
     names = sorted(counts, key=lambda text: (-counts[text], text))[:MOST_CATEGORIES]
     rows = np.array([strings.index(category) for category in names])
-    return Variation(
-        name, name, "category", np.array(names), np.array(strings, dtype=object), partial(_all_at, column, rows)
-    )
+    own = np.array(strings, dtype=object)
+    return [Variation(name, name, "category", np.array(names), own, partial(_all_at, column, rows))]
 
 
 def _all_at(column: Column, rows: NDArray[np.integer], i: int) -> Column:
@@ -106,7 +110,10 @@ def _all_at(column: Column, rows: NDArray[np.integer], i: int) -> Column:
 
 def _of_times(column: Column, encoding: Time, name: str, n_values: int) -> list[Variation]:
     clock, _ = instants(column, name, encoding.zone)
-    clock = np.where(clock == MISSING_TIME, int(np.median(clock[clock != MISSING_TIME])), clock)
+    known = clock[clock != MISSING_TIME]
+    if not len(known):
+        return []
+    clock = np.where(clock == MISSING_TIME, int(np.median(known)), clock)
     found = []
 
     def add(label: str, scale: Literal["number", "date", "category"], values: NDArray, rows: NDArray, to: list) -> None:

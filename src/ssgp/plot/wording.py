@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-__all__ = ["aligned", "number", "percent", "short", "tick", "unit_of", "with_unit"]
+__all__ = ["aligned", "literal", "number", "percent", "short", "tick", "unit_of", "with_unit"]
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -73,6 +73,17 @@ def short(text: str, length: int = 18) -> str:
     'Hartsfiel…'
     """
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def literal(text: str) -> str:
+    r"""A text that matplotlib shows as it is: between two dollar signs it would set a formula.
+
+    Examples
+    --------
+    >>> print(literal("$10k-$20k"))
+    \$10k-\$20k
+    """
+    return text.replace("$", r"\$")
 
 
 def unit_of(target: str) -> str:

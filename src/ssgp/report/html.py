@@ -2,7 +2,9 @@
 
 import io
 import platform
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
 from typing import Any
 
@@ -272,9 +274,17 @@ def _svg(display: Display, size: tuple[float, float]) -> str:
     from matplotlib.figure import Figure
 
     text = io.StringIO()
-    with styled():
+    with styled(), _any_glyph():
         figure = Figure(figsize=size, layout="constrained")
         display.plot(figure.subplots(), note=False)
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(text, format="svg", metadata=nothing)
     return text.getvalue()
+
+
+@contextmanager
+def _any_glyph() -> Iterator[None]:
+    """No warning of characters that matplotlib's font has not: browsers write the page's texts in their own."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from", UserWarning)
+        yield

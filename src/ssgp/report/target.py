@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssgp.plot.display import Display
-from ssgp.plot.style import ACCENT, MUTED
+from ssgp.plot.style import ACCENT, MUTED, label_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,4 +47,4 @@ class TargetDisplay(Display):
         """Bars, and the mean."""
         ax.hist(self.inside(), bins=40, color=MUTED, edgecolor="white", lw=0.4)
         ax.axvline(float(self.y.mean()), color=ACCENT, lw=1.2)
-        ax.set(xlabel=self.target, ylabel="rows")
+        label_axes(ax, self.target, "rows")
