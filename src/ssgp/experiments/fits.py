@@ -91,7 +91,7 @@ def _trace(suite: Suite, cell: Cell, data: Data, seed: int) -> list[Row]:
 
 
 def _check_looks(wanted: tuple[int, ...], rows: list[Row]) -> None:
-    """Refuse a run that ended early: estimators only warn of steps that failed, and keep the last good model."""
+    """Refuse a run that ended early: estimators that are interrupted only warn, and keep the last whole model."""
     missing = sorted(set(wanted) - {row["iteration"] for row in rows})
     if missing:
         listed = ", ".join(map(str, missing))
