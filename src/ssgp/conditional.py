@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ssgp.features import features
@@ -12,7 +11,7 @@ from ssgp.noise import fit_noise_prior
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
 from ssgp.statistics import LocalModels, block_statistics, solve
-from ssgp.threads import one_blas_thread
+from ssgp.threads import map_in_threads, one_blas_thread
 
 __all__ = ["Conditional", "condition"]
 
@@ -78,8 +77,7 @@ class Conditional:
                 variance[rows] = variances.mean(axis=0) + means.var(axis=0)
 
         with one_blas_thread():
-            starts = range(0, len(X), CHUNK)
-            Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(predict)(s) for s in starts)
+            map_in_threads(predict, range(0, len(X), CHUNK), n_jobs)
         return mean, variance
 
     def noise_at(self, blocks: Labels) -> Array:
@@ -169,7 +167,8 @@ def _local_models(rows: Rows, frequencies: Array, ridge: float, n_jobs: int | No
 
     step = max(1, TASK_BYTES // (8 * size * size))
 
-    def build(draw: int, start: int) -> None:
+    def build(task: tuple[int, int]) -> None:
+        draw, start = task
         blocks = range(start, min(start + step, rows.n_blocks))
         solved = solve(block_statistics(rows, blocks, frequencies[draw]), ridge)
         models[draw].weights[start : blocks.stop] = solved.weights
@@ -178,5 +177,5 @@ def _local_models(rows: Rows, frequencies: Array, ridge: float, n_jobs: int | No
 
     tasks = [(draw, start) for draw in range(len(frequencies)) for start in range(0, rows.n_blocks, step)]
     with one_blas_thread():
-        Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(build)(*task) for task in tasks)
+        map_in_threads(build, tasks, n_jobs)
     return models

@@ -26,7 +26,7 @@ class Distributions(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """N."""
+        """How many there are."""
         ...
 
     def rows(self, some: slice | NDArray[np.integer]) -> Self:

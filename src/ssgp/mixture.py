@@ -48,7 +48,7 @@ class StudentMixture:
 
     @property
     def n_rows(self) -> int:
-        """N."""
+        """How many there are."""
         return self.location.shape[1]
 
     def rows(self, some: slice | NDArray[np.bool_] | NDArray[np.integer]) -> "StudentMixture":

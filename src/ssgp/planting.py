@@ -9,7 +9,6 @@ from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -20,7 +19,7 @@ from ssgp.parameters import Hyperparameters
 from ssgp.row_tables import RowTable, TrainingRows
 from ssgp.rows import Rows
 from ssgp.sizes import ForestSizes
-from ssgp.threads import n_threads, one_blas_thread
+from ssgp.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.trial import Seedling, Trial, choose_level, learn_calibration, learn_correction
 from ssgp.waves import Waves
 
@@ -238,7 +237,7 @@ class Planter:
                 for first in range(0, len(tasks), width):
                     began = monotonic()
                     batch = range(first, min(first + width, len(tasks)))
-                    Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(delayed(run)(i) for i in batch)
+                    map_in_threads(run, batch, self.n_jobs)
                     if 2 * monotonic() - began > deadline:
                         break
             except KeyboardInterrupt:

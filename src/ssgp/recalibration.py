@@ -46,7 +46,7 @@ class StretchedMixture:
 
     @property
     def n_rows(self) -> int:
-        """N."""
+        """How many there are."""
         return self.mixture.n_rows
 
     def rows(self, some: slice | NDArray[np.integer]) -> "StretchedMixture":

@@ -72,10 +72,18 @@ class TableFile:
         """Names and types of the columns."""
         with self.opened() as data:
             found = self.format.schema(data, types)
-        name, times = Counter(found.names).most_common(1)[0] if found.names else ("", 0)
+        name, times = next(iter(Counter(self._names_of(found)).most_common(1)), ("", 0))
         if times > 1:
             raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
         return found
+
+    def _names_of(self, schema: pa.Schema) -> list[str]:
+        try:
+            return schema.names
+        except UnicodeDecodeError as error:
+            raise TableFileError(
+                f"the names of columns in {self.name!r} cannot be read: the text is not UTF-8; save the file as UTF-8"
+            ) from error
 
     def batches(self, schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
         """The rows in order, at most so many at a time, in these columns and types."""

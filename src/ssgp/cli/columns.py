@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ssgp.cli.errors import CommandError, WrongUsage
+from ssgp.cli.errors import WrongUsage
 from ssgp.close_names import hint, listed
-from ssgp.table_files import TableSource, open_table
 
-__all__ = ["ColumnRoles", "check_column", "choose_columns", "open_named", "split_names"]
+__all__ = ["ColumnRoles", "check_column", "choose_columns", "split_names"]
 
 
 @dataclass(frozen=True)
@@ -35,18 +34,6 @@ class ColumnRoles:
     def used(self) -> list[str]:
         """Columns that a fit reads."""
         return [*self.features, self.target, *([] if self.weight is None else [self.weight])]
-
-
-def open_named(data: str) -> TableSource:
-    """A table whose columns have names that can be read."""
-    source = open_table(data)
-    try:
-        source.column_names  # noqa: B018  read here, or not at all
-    except UnicodeDecodeError as error:
-        raise CommandError(
-            f"the names of columns in {data!r} cannot be read: the text is not UTF-8; save the file as UTF-8"
-        ) from error
-    return source
 
 
 def split_names(values: Sequence[str], names: Sequence[str]) -> list[str]:

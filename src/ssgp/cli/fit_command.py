@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ssgp.checkpoints import Checkpoint
-from ssgp.cli.columns import ColumnRoles, check_column, choose_columns, open_named
+from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
@@ -25,7 +25,7 @@ from ssgp.progress import observed
 from ssgp.saved_models import read_summary, save
 from ssgp.sizes import LEAST_MEMORY, MEMORY
 from ssgp.table_encoder import TableEncoder
-from ssgp.table_files import TableSource
+from ssgp.table_files import TableSource, open_table
 from ssgp.whole_file import check_place
 
 __all__ = ["FitOptions", "fit_command"]
@@ -63,7 +63,7 @@ def fit_command(options: FitOptions, output: Output) -> int:
     began = time.perf_counter()
     check_place(options.out, "the model")
     _check_apart(options.out, options.checkpoint)
-    source = open_named(options.data)
+    source = open_table(options.data)
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
     model = _pipeline(options, roles)

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssgp.cli.columns import check_column, open_named
+from ssgp.cli.columns import check_column
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.predictor import Predictor
 from ssgp.cli.targets import target_of
 from ssgp.row_sample import RowSample
-from ssgp.table_files import TableSource, check_columns
+from ssgp.table_files import TableSource, check_columns, open_table
 
 __all__ = ["JudgedTable", "open_judged"]
 
@@ -58,7 +58,7 @@ class JudgedTable:
 
 def open_judged(predictor: Predictor, model: str, data: str, target: str | None) -> JudgedTable:
     """The table in the file `data`; `model` is the model's file."""
-    source = open_named(data)
+    source = open_table(data)
     name = target or predictor.notes.target
     if name is None:
         raise WrongUsage(f"--target: {model!r} does not say what it predicts; give the name of the column")

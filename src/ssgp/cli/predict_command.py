@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssgp.cli.columns import check_column, open_named, split_names
+from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.close_names import hint, listed
-from ssgp.table_files import TableSource, check_columns
+from ssgp.table_files import TableSource, check_columns, open_table
 from ssgp.table_writing import check_output, write_table
 
 __all__ = ["PredictOptions", "predict_command"]
@@ -44,7 +44,7 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     check_output(options.out)
     wanted = _Wanted(options.std, _levels(options.quantiles), _ends(options.interval))
     predictor = load_predictor(options.model).with_jobs(options.jobs)
-    source = predictor.typed(open_named(options.data))
+    source = predictor.typed(open_table(options.data))
     check_columns(predictor.inputs, source.column_names, f"{options.data!r} lacks a column that the model needs:")
     kept = _kept(options.keep, predictor, source.column_names)
     _check_names(kept, wanted.names, bool(options.keep))

@@ -65,10 +65,10 @@ class Judge:
         model = predictor.regressor
         if predictor.is_normal:
             return judge_normal(y, *model.predict(X, return_std=True))
-        stride = len(y) // DETAILED_OF_BATCH if self.n_rows is None else self.n_rows // DETAILED_ROWS
+        stride = max(1, len(y) // DETAILED_OF_BATCH if self.n_rows is None else self.n_rows // DETAILED_ROWS)
 
         def look(found: Distributions, part: slice) -> Judged:
-            some = np.arange(-part.start % max(stride, 1), found.n_rows, max(stride, 1))
+            some = np.arange(-part.start % stride, found.n_rows, stride)
             return _judge_part(found, y[part], some, np.random.default_rng(first + part.start))
 
         parts = model._looked_at(X, look)
