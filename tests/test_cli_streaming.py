@@ -104,6 +104,14 @@ def test_whole_numbers_and_nothing_may_become_others(tmp_path, too_large, monkey
     assert code == 0, err
 
 
+def test_columns_that_are_not_used_may_be_of_any_type(tmp_path, too_large):
+    for name, note in {"a.parquet": pa.array([True] * 40), "b.parquet": pa.array([{"text": "far"}] * 40)}.items():
+        pq.write_table(mixed(40).append_column("note", note), tmp_path / name)
+    code, out, err = run("fit", tmp_path, *COLUMNS, "--exclude", "note", *QUICK, "--out", tmp_path / "m")
+    assert code == 0, err
+    assert "read in parts" in out
+
+
 def test_only_forests_are_fitted_in_parts(folder, too_large):
     line = fails("fit", folder / "train.csv", *COLUMNS, "--model", "dtc", "--out", folder / "none")
     assert "only --model forest learns from tables that do not fit" in line

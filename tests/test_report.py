@@ -266,3 +266,8 @@ def test_identifiers_of_a_figure_become_its_own():
         '<svg role="img" aria-label="A &lt;figure&gt;"><path id="one-a"/><use xlink:href="#one-a"/>'
         '<g clip-path="url(#one-a)"/></svg>'
     )
+
+
+def test_names_that_look_like_identifiers_stay():
+    svg = '<svg><path id="a"/><!-- the id="b" --><text>the id="b" of url(#c)</text></svg>'
+    assert inline_svg(svg, "one").endswith('<text>the id="b" of url(#c)</text></svg>')

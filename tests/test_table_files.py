@@ -139,7 +139,7 @@ def test_several_files_of_text_are_read_as_one(values, order, tmp_path):
     one = csv.read_csv(io.BytesIO(rows_of(*first, *second).encode("latin-1")))["x"]
     source = open_table(tmp_path)
     whole, parts = source.read(["x"]), pa.concat_tables(source.batches(["x"], rows=2))
-    assert source.schema.field("x").type == one.type
+    assert source.schema().field("x").type == one.type
     for found in (whole, parts):
         assert found["x"].type == one.type
         assert found["x"].to_pylist() == one.to_pylist()

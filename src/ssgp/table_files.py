@@ -144,10 +144,10 @@ class TableSource:
         """Of the table."""
         return self._schemas[0].names
 
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """Names and types of the columns; of CSV files, judged by their beginning."""
-        return self._unified(self._schemas)
+    def schema(self, columns: Sequence[str] | None = None) -> pa.Schema:
+        """Names and types of all or some columns; of CSV files, judged by their beginning."""
+        names = self._names(columns)
+        return self._unified([_chosen(own, names) for own in self._schemas])
 
     def _unified(self, schemas: list[pa.Schema]) -> pa.Schema:
         """Types that hold the values of all files; of files of text, what the values are taken for together."""
@@ -190,8 +190,7 @@ class TableSource:
         pyarrow.Table
             A batch; all have the same types, whatever file they come from.
         """
-        names = self._names(columns)
-        schema = self._unified([_chosen(own, names) for own in self._schemas])
+        schema = self.schema(columns)
         for file in self.files:
             yield from file.batches(schema, rows)
 

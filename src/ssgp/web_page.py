@@ -1,10 +1,14 @@
 """Pages that are one file and ask for nothing: figures as inline SVG, written whole or not at all."""
 
+import re
 from html import escape
 
 from ssgp.whole_file import FilePath, whole_file
 
 __all__ = ["BASE_STYLE", "inline_svg", "write_html"]
+
+TAG = re.compile("<[^>]+>")
+IDENTIFIER = re.compile(r'\bid="|href="#|url\(#')
 
 BASE_STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #22313f; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -42,7 +46,5 @@ def inline_svg(svg: str, name: str, label: str = "") -> str:
     Shapes are referred to by identifiers, which get the figure's name: no other figure of the page has them. The label
     is what is read out in the figure's place.
     """
-    inline = svg[svg.index("<svg") :]
-    for mark in ('id="', 'href="#', "url(#"):
-        inline = inline.replace(mark, f"{mark}{name}-")
+    inline = TAG.sub(lambda tag: IDENTIFIER.sub(rf"\g<0>{name}-", tag[0]), svg[svg.index("<svg") :])
     return inline.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1) if label else inline

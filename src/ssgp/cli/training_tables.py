@@ -120,10 +120,11 @@ class StreamedTable:
     """A table that is read in parts, three times, or four with rows held out."""
 
     def __init__(self, source: TableSource, roles: ColumnRoles, hold_out: float, seed: int, display: Display) -> None:
+        schema = source.schema(roles.used)
         # A column of whole numbers, or of nothing, may have others further on.
-        types = {field.name: pa.float64() for field in source.schema if _may_be_others(field.type)}
+        types = {field.name: pa.float64() for field in schema if _may_be_others(field.type)}
         self._source, self._roles = source.with_types(types), roles
-        self.target_holds = family(source.schema.field(roles.target).type)
+        self.target_holds = family(schema.field(roles.target).type)
         self.moments = Moments()
         self.n_rows, self.n_missing = self._count(display)
         _check_enough(self.n_rows, self.n_missing, roles, source)
