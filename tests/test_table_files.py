@@ -70,28 +70,6 @@ def test_packed_text(tmp_path):
     assert sum(batch.num_rows for batch in open_table(path).batches(rows=30)) == 100
 
 
-def test_files_elsewhere():
-    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
-    with fsspec.open("memory://far/table.parquet", "wb") as file:
-        pq.write_table(TABLE, file)
-    for name in ("memory://far/table.parquet", "memory://far/*.parquet", "memory://far"):
-        assert open_table(name).read().equals(TABLE)
-    with pytest.raises(TableFileError, match=r"there is no file 'memory://far/other.parquet'"):
-        open_table("memory://far/other.parquet")
-
-
-def test_without_fsspec_the_message_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(TableFileError, match="not installed: pip install fsspec"):
-        open_table("s3://bucket/table.csv")
-
-
-def test_a_driver_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(TableFileError, match=r"pip install 'fsspec\[s3\]'"):
-        open_table("s3://bucket/table.csv")
-
-
 def test_standard_input(monkeypatch, tmp_path):
     text = write(tmp_path / "table.csv").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))

@@ -271,8 +271,8 @@ def _known(name: str, files: Sequence[str]) -> list[str]:
     formats = {FORMATS[_suffix(own)].name for own in known}
     if not known:
         raise TableFileError(
-            f"there is no table in {name!r}: no file that ends in {_suffixes()}; "
-            f"files in folders below are found by '{name}/**/*.parquet'"
+            f"there is no table in {name!r}: no file that ends in {_suffixes()}"
+            + ("" if glob.has_magic(name) else f"; files in folders below are found by '{name}/**/*.parquet'")
         )
     if len(formats) > 1:
         raise TableFileError(
@@ -307,22 +307,43 @@ def _remote_files(name: str) -> list[TableFile]:
             names = _known(name, sorted(filesystem.glob(path)))
         else:
             names = [path]
-        if not filesystem.exists(names[0]):
-            raise TableFileError(f"there is no file {name!r}")
+        readable = filesystem if _in_parts(filesystem.info(names[0]), listable) else _fetching(filesystem)
+    except TableFileError:
+        raise
     except ImportError as error:
         raise _missing_driver(name, error) from error
+    except FileNotFoundError as error:
+        raise TableFileError(f"there is no file {name!r}{_cause(error)}") from error
+    except Exception as error:  # every driver has its own
+        raise TableFileError(f"{name!r} cannot be reached: {_one_line(error)}") from error
     formats = [_format_of(own.partition("?")[0]) for own in names]
     return [
-        TableFile(own, format, lambda own=own: filesystem.open(own, "rb"))
+        TableFile(own, format, lambda own=own: readable.open(own, "rb"))
         for own, format in zip(names, formats, strict=True)
     ]
+
+
+def _in_parts(info: dict[str, Any], listable: bool) -> bool:
+    """Whether a file can be read from the middle; a web server has to say so."""
+    return listable or bool(info.get("partial"))
+
+
+def _fetching(filesystem: Any) -> Any:  # noqa: ANN401  fsspec has no annotations
+    """The same files, fetched whole, once, to a temporary folder."""
+    from fsspec import filesystem as make
+
+    return make("simplecache", fs=filesystem)
+
+
+def _cause(error: BaseException) -> str:
+    return "" if error.__cause__ is None else f" ({_one_line(error.__cause__)})"
 
 
 def _filesystem(name: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
-        raise TableFileError(f"{name!r} is read through fsspec, which is not installed: pip install fsspec") from error
+        raise TableFileError(f"{name!r} is read through fsspec, which is not installed: pip install 'ssgp[remote]'") from error
     try:
         return url_to_fs(name)
     except ImportError as error:
