@@ -343,7 +343,9 @@ def _filesystem(name: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
-        raise TableFileError(f"{name!r} is read through fsspec, which is not installed: pip install 'ssgp[remote]'") from error
+        raise TableFileError(
+            f"{name!r} is read through fsspec, which is not installed: pip install 'ssgp[remote]'"
+        ) from error
     try:
         return url_to_fs(name)
     except ImportError as error:
