@@ -135,8 +135,18 @@ def lightgbm_quantile(data: Table) -> Outcome:
     quantiles, predict_s = _timed(
         lambda: np.sort(np.stack([model.predict(data.X_test) for model in models], axis=1), axis=1)
     )
-    crps = np.asarray(sr.crps_quantile(data.y_test, quantiles, LEVELS))
+    crps = _crps_of_quantiles(data.y_test, quantiles)
     return Outcome(quantiles[:, 3], None, crps, quantiles[:, [0, -1]], fit_s, predict_s)
+
+
+def _crps_of_quantiles(y: Array, quantiles: Array) -> Array:
+    """Twice the integral of the pinball loss over its level, by trapezoids: 3 % too low for a normal distribution.
+
+    (The mean over levels that are not evenly spaced, which scoringrules gives, would be 24 % too low.)
+    """
+    loss = np.asarray(sr.quantile_score(y[:, None], quantiles, LEVELS))
+    ends = np.zeros((len(y), 1))
+    return 2 * np.trapezoid(np.hstack([ends, loss, ends]), np.concatenate([[0.0], LEVELS, [1.0]]), axis=1)
 
 
 def histogram_boosting(data: Table) -> Outcome:

@@ -73,10 +73,10 @@ class TestPartialFit:
     def test_units_leaves_and_calibration_stay(self):
         first, second, *_ = self.halves()
         model = small_forest(keep_rows=True).fit(*first)
-        calibration, leaves, lengthscales = model.calibration_, model.n_leaves_, model.lengthscales_.copy()
+        calibration, leaves, lengthscales = model.calibration_, model.n_leaves_, model.lengthscale_.copy()
         model.partial_fit(second[0] + 1.0, second[1])
         assert (model.calibration_, model.n_leaves_, model.n_iter_) == (calibration, leaves, 60)
-        np.testing.assert_array_equal(model.lengthscales_, lengthscales)
+        np.testing.assert_array_equal(model.lengthscale_, lengthscales)
 
     def test_steps_go_on(self):
         first, second, _, (X, latent) = self.halves()

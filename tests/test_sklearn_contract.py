@@ -1,6 +1,8 @@
 """The scikit-learn face: its own checks, frames, pipelines, searches, callbacks."""
 
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,13 @@ def test_exported_names():
         "recalibrate",
         "save",
     ]
+
+
+def test_what_the_documents_name_is_there_after_importing_the_library():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    names = ["bases", "datasets", "metrics", "plot", "report.write_report", "table_files.open_table"]
+    code = "import ssgp; " + "; ".join(f"ssgp.{name}" for name in names)
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def fresh(estimator) -> Any:

@@ -294,7 +294,7 @@ class TestImportances:
         X, y, _ = wavy(400)
         model = small_forest().fit(X, y)
         lost = []
-        for j, length in enumerate(model.lengthscales_):
+        for j, length in enumerate(model.lengthscale_):
             apart = (X[:, j, None] - X[None, :, j]) / length
             lost.append(1 - np.exp(-0.5 * apart**2)[np.triu_indices(400, 1)].mean())
         np.testing.assert_allclose(model.feature_importances_, np.array(lost) / np.sum(lost), atol=4 * 0.5 / 20)

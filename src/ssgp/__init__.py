@@ -49,7 +49,7 @@ _MODULES = {
     "recalibrate": "recalibrated",
     "save": "saved_models",
 }
-_SUBMODULES = {"bases", "metrics", "saved_models"}
+_SUBMODULES = {"bases", "datasets", "metrics", "plot", "report", "saved_models", "table_files"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp.conditional import Conditional
 from ssgp.fitted import Context
+from ssgp.normal_predictions import NormalPredictions
 from ssgp.parameters import Parameters
 from ssgp.partition import Partition
 from ssgp.posterior import AffinePosterior
@@ -24,7 +25,7 @@ Array = NDArray[np.floating]
 PREDICT_ROWS = 1 << 17
 
 
-class BlockRegressor(SaveMixin, CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class BlockRegressor(SaveMixin, CallbackSupportMixin, NormalPredictions, RegressorMixin, BaseEstimator):
     """A fitted regressor whose test conditional depends on the test row's block.
 
     The attributes are those that `ssgp.fitted.fitted_attributes` gives.

@@ -226,7 +226,7 @@ class ForestFitting:
         n_leaves = forest.trees[0].partition.n_blocks // forest.trees[0].levels[-1].group
         return {
             "posterior_": finish(parameters, Normal(), own.frequency_deviation / units.x_scale, 1.0, tail),
-            "lengthscales_": own.lengthscale * units.x_scale,
+            "lengthscale_": own.lengthscale * units.x_scale,
             "feature_importances_": feature_importances(self.rows.sample.X, own.lengthscale),
             "kernel_": kernel,
             "n_frequencies_": self.sizes.n_frequencies,

@@ -1,19 +1,17 @@
-"""The face of regressors whose predictions are normal."""
+"""The face of regressors whose predictions are normal and whose noise is the same everywhere."""
 
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp.noise import LOG_TWO_PI
+from ssgp.normal_predictions import NormalPredictions
 from ssgp.rows import Standardizer
 from ssgp.saving import SaveMixin
-from ssgp.validation import check_count, check_inputs, check_levels, check_target
+from ssgp.validation import check_inputs
 
 __all__ = ["GaussianRegressor"]
 
@@ -22,7 +20,7 @@ Array = NDArray[np.floating]
 PREDICT_ROWS = 1 << 14
 
 
-class GaussianRegressor(SaveMixin, RegressorMixin, BaseEstimator, ABC):
+class GaussianRegressor(SaveMixin, NormalPredictions, RegressorMixin, BaseEstimator, ABC):
     """A fitted regressor that says N(mean, variance) of every row.
 
     Subclasses give `_latent`: mean and variance of the latent function in the model's units.
@@ -63,31 +61,6 @@ class GaussianRegressor(SaveMixin, RegressorMixin, BaseEstimator, ABC):
         if variance is None:
             return mean
         return mean, np.sqrt(variance + (0.0 if latent else self.noise_variance_))
-
-    def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95)) -> Array:
-        """Quantiles of an observation at X (n, d), shape (n, k)."""
-        levels = check_levels(quantiles, "quantiles")
-        mean, deviation = self.predict(X, return_std=True)
-        return mean[:, None] + deviation[:, None] * ndtri(levels)
-
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> Array:
-        """Central interval of an observation at X (n, d), shape (n, 2)."""
-        (level,) = check_levels([coverage], "coverage")
-        return self.predict_quantiles(X, (0.5 - level / 2, 0.5 + level / 2))
-
-    def log_prob(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """Log density of observations y (n,) at X (n, d), shape (n,)."""
-        check_is_fitted(self, "_units")
-        target = check_target(y, X)
-        mean, deviation = self.predict(X, return_std=True)
-        return -0.5 * (((target - mean) / deviation) ** 2 + LOG_TWO_PI) - np.log(deviation)
-
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.RandomState | None = 0) -> Array:
-        """Independent draws of observations at X (n, d), shape (n, n_samples)."""
-        n_samples = check_count(n_samples, "n_samples", 1)
-        mean, deviation = self.predict(X, return_std=True)
-        normal = check_random_state(random_state).normal(size=(len(mean), n_samples))
-        return mean[:, None] + deviation[:, None] * normal
 
     @property
     def _rows_at_once(self) -> int:

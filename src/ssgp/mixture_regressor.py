@@ -38,7 +38,7 @@ class MixtureRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, R
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     posterior_: AffinePosterior
-    lengthscales_: Array
+    lengthscale_: Array
     feature_importances_: Array
     kernel_: str
     n_frequencies_: int

@@ -12,10 +12,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ssgp.calibration import MOST_DOF
 from ssgp.distribution_regressor import DistributionRegressor
-from ssgp.estimator import BlockRegressor
-from ssgp.gaussian_regressor import GaussianRegressor
 from ssgp.mixture import StudentMixture
 from ssgp.mixture_regressor import MixtureRegressor
+from ssgp.normal_predictions import NormalPredictions
 from ssgp.recalibration import Recalibration, StretchedMixture, fit_recalibration
 from ssgp.saving import SaveMixin
 from ssgp.validation import check_target
@@ -67,9 +66,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "regressor": [MixtureRegressor, GaussianRegressor, BlockRegressor]
-    }
+    _parameter_constraints: ClassVar[dict[str, list]] = {"regressor": [MixtureRegressor, NormalPredictions]}
 
     recalibration_: Recalibration
     n_recalibration_rows_: int

@@ -104,7 +104,7 @@ default="squared-exponential"
     ----------
     posterior_ : AffinePosterior
         q(theta) of the frequencies, in the units of the inputs.
-    lengthscales_ : array of shape (d,)
+    lengthscale_ : array of shape (d,)
         Learned lengthscales in the units of the inputs.
     feature_importances_ : array of shape (d,)
         How much of the prior correlation of two random training rows is lost by exchanging one input,

@@ -80,7 +80,7 @@ class _Wanted:
     def __call__(self, predictor: Predictor, X: Any) -> list[Array]:  # noqa: ANN401
         """Columns of predictions."""
         found = predictor.regressor.predict(X, return_std=True) if self.std else [predictor.regressor.predict(X)]
-        quantiles = predictor.quantiles(X, self.levels).T if self.levels else []
+        quantiles = predictor.regressor.predict_quantiles(X, self.levels).T if self.levels else []
         return [*found, *quantiles]
 
 

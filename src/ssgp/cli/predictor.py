@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.special import ndtri
 from sklearn.pipeline import Pipeline
 
 from ssgp.cli.errors import CommandError
@@ -18,7 +17,7 @@ from ssgp.cli.notes import Notes
 from ssgp.close_names import hint
 from ssgp.column_encodings import Dropped
 from ssgp.column_errors import ExtremeValuesError
-from ssgp.distribution_regressor import DistributionRegressor
+from ssgp.normal_predictions import NormalPredictions
 from ssgp.recalibrated import RecalibratedRegressor
 from ssgp.saved_models import load, read_summary
 from ssgp.table_encoder import TableEncoder
@@ -92,7 +91,7 @@ class Predictor:
     @property
     def is_normal(self) -> bool:
         """Whether predictions are normal, and nothing more."""
-        return not isinstance(self.regressor, DistributionRegressor)
+        return isinstance(self.regressor, NormalPredictions)
 
     def typed(self, source: TableSource, target: str | None = None) -> TableSource:
         """A table to predict, whose text is read as it was in fit; text that is no input or target stays as it is."""
@@ -107,13 +106,6 @@ class Predictor:
     def encode(self, table: pa.Table) -> Any:  # noqa: ANN401  what regressors take
         """Inputs of the regressor."""
         return table.select(self.inputs) if self.encoder is None else self.encoder.transform(table)
-
-    def quantiles(self, X: Any, levels: list[float]) -> Array:  # noqa: ANN401
-        """Quantiles of an observation, shape (n, k)."""
-        if not self.is_normal:
-            return self.regressor.predict_quantiles(X, levels)
-        mean, std = self.regressor.predict(X, return_std=True)
-        return mean[:, None] + std[:, None] * ndtri(levels)
 
     @property
     def whole(self) -> Any:  # noqa: ANN401  a regressor or a Pipeline

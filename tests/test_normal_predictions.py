@@ -1,0 +1,57 @@
+"""What regressors with normal predictions say beyond means and deviations, against SciPy's normal distribution."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from helpers import wavy
+from ssgp import DTCRegressor, SVBSSGPRegressor
+
+MODELS = {
+    "with blocks": SVBSSGPRegressor(8, max_iter=60, n_blocks=4, random_state=0),
+    "with one noise": DTCRegressor(10, max_iter=20, random_state=0),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
+def fitted(request):
+    X, y, _ = wavy(400)
+    return request.param.fit(X[:300], y[:300]), X[300:], y[300:]
+
+
+@pytest.mark.parametrize("how", [{}, {"latent": True}], ids=["observations", "latent"])
+def test_all_is_of_the_normal_distribution_that_predict_gives(fitted, how):
+    model, X, y = fitted
+    said = norm(*model.predict(X, return_std=True, **how))
+    levels = [0.01, 0.3, 0.9]
+    np.testing.assert_allclose(
+        model.predict_quantiles(X, levels, **how), np.transpose([said.ppf(level) for level in levels])
+    )
+    np.testing.assert_allclose(model.predict_interval(X, 0.8, **how), np.transpose(said.interval(0.8)))
+    np.testing.assert_allclose(model.log_prob(X, y, **how), said.logpdf(y))
+    np.testing.assert_allclose(model.cdf(X, y, **how), said.cdf(y))
+
+
+def test_draws_have_its_moments(fitted):
+    model, X, _ = fitted
+    mean, deviation = model.predict(X, return_std=True)
+    draws = model.sample_y(X, 4000)
+    assert draws.shape == (len(X), 4000)
+    z = (draws - mean[:, None]) / deviation[:, None]
+    np.testing.assert_allclose(z.mean(axis=1), 0.0, atol=6 / np.sqrt(4000))
+    np.testing.assert_allclose(z.std(axis=1), 1.0, atol=0.08)
+    np.testing.assert_array_equal(draws, model.sample_y(X, 4000))
+
+
+def test_another_test_conditional():
+    X, y, _ = wavy(300)
+    model = SVBSSGPRegressor(8, max_iter=60, n_blocks=4, random_state=0).fit(X, y)
+    said = norm(*model.predict(X, return_std=True, gamma=1.0))
+    np.testing.assert_allclose(model.cdf(X, y, gamma=1.0), said.cdf(y))
+    assert not np.allclose(model.cdf(X, y), said.cdf(y))
+
+
+def test_targets_that_do_not_fit(fitted):
+    model, X, y = fitted
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.cdf(X, y[:-1])
