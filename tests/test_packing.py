@@ -44,6 +44,14 @@ def test_vectors_of_very_different_sizes_keep_their_digits(rng):
     np.testing.assert_allclose(packed.dot(np.ones((5, 8), np.float32), node), expected, rtol=2.0**-10)
 
 
+def test_vectors_are_gathered_for_some_rows_at_a_time(rng, monkeypatch):
+    packed = pack(rng.normal(size=(6, 40, 40)), np.full(6, 10.0))
+    phi, node = rng.normal(size=(100, 40)).astype(np.float32), rng.integers(0, 6, size=100)
+    whole = packed.dot(phi, node)
+    monkeypatch.setattr("ssgp.packing.NUMBERS_AT_ONCE", 7 * 40 * 40)
+    np.testing.assert_array_equal(packed.dot(phi, node), whole)
+
+
 def test_zeros_stay_zeros():
     packed = pack(np.zeros((2, 1, 4)), np.ones(2))
     np.testing.assert_array_equal(packed.dot(np.ones((3, 4), np.float32), np.array([0, 1, 1])), 0.0)

@@ -1,12 +1,13 @@
 """A branch of a tree, from its rows to the models of all its levels, and their errors on rows left out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.leave_one_out import left_out_errors
-from ssgp.leaves import SolvedNodes, leaf_sums, solve_branch
+from ssgp.leaves import LeafSums, SolvedNodes, leaf_sums, solve_branch
 from ssgp.objectives import FLOAT32_RIDGE, Block
 from ssgp.small_leaves import SmallLeaves, are_small
 from ssgp.waves import Waves
@@ -17,6 +18,8 @@ Array = NDArray[np.floating]
 
 # Noise variance over signal variance from which residual sums of squares may be taken from float32 sums.
 NOISY = 0.02
+# Rows whose features are in memory together.
+MOST_ROWS = 1 << 16
 
 
 def fill_branch(
@@ -57,6 +60,8 @@ def fill_branch(
     errors : array of shape (levels, n), float32, or None
         Of the rows left out.
     """
+    if len(block.y) > MOST_ROWS:
+        return _fill_in_parts(block, bounds, waves, groups, ridge, signs, shrink, leave_out)
     phi = waves.features(join_one(block.X))
     small = len(groups) > 1 and are_small(bounds, waves.n_features)
     summed = groups[-2] if small else 1
@@ -74,6 +79,32 @@ def fill_branch(
                 [errors, leaves.left_out_errors(moved)[None]], dtype=np.float32, casting="same_kind"
             )
     return levels, errors
+
+
+def _fill_in_parts(
+    block: Block,
+    bounds: NDArray[np.integer],
+    waves: Waves,
+    groups: Sequence[int],
+    ridge: float,
+    signs: Array,
+    shrink: bool,
+    leave_out: bool,
+) -> tuple[list[SolvedNodes], Array | None]:
+    """The same for a branch of many rows, as rows that are alike make one: features of some rows at a time."""
+
+    def parts() -> Iterator[tuple[Array, Block, NDArray[np.integer]]]:
+        for start in range(0, len(block.y), MOST_ROWS):
+            part = block.part(slice(start, start + MOST_ROWS))
+            yield waves.features(join_one(part.X)), part, np.clip(bounds - start, 0, len(part.y))
+
+    dtype = _sum_dtype(block.total / (len(bounds) - 1), ridge, waves)
+    sums = reduce(LeafSums.merge, (leaf_sums(*part, dtype) for part in parts()))
+    levels = solve_branch(sums, groups, ridge, signs, shrink, factors=leave_out)
+    if not leave_out:
+        return levels, None
+    errors = [left_out_errors(*part, levels, groups, shrink)[0] for part in parts()]
+    return levels, np.concatenate(errors, axis=1)
 
 
 def join_one(X: Array) -> Array:

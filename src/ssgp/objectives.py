@@ -51,6 +51,10 @@ class Block:
         """How many rows the block counts for."""
         return float(len(self.y)) if self.weight is None else float(self.weight.sum(dtype=float))
 
+    def part(self, rows: slice) -> "Block":
+        """Some neighbouring rows, as views."""
+        return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+
     def weighted(self, by_row: Array) -> Array:
         """Rows of an array times their weights."""
         if self.weight is None:

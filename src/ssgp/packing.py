@@ -16,6 +16,8 @@ HALF_ULP = 2.0**-11
 TOLERATED = 0.05
 # So many times as many vectors as are asked for are not unpacked for them.
 FEW_TIMES = 8
+# Of vectors that are gathered, where a node has several.
+NUMBERS_AT_ONCE = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,15 @@ class Packed:
 
     def dot(self, phi: Array, node: NDArray[np.integer]) -> Array:
         """Products of each row's features (n, q) with its node's vectors, shape (n, k)."""
-        vectors = self._taken(node)
-        if vectors.shape[1] == 1:
-            return np.einsum("nq,nq->n", phi, vectors[:, 0])[:, None]
-        return np.einsum("nq,nkq->nk", phi, vectors)
+        n_vectors = self.values.shape[1]
+        if n_vectors == 1:
+            return np.einsum("nq,nq->n", phi, self._taken(node)[:, 0])[:, None]
+        out = np.empty((len(phi), n_vectors), np.float32)
+        step = max(1, NUMBERS_AT_ONCE // self.values[0].size)
+        for start in range(0, len(phi), step):
+            part = slice(start, start + step)
+            out[part] = np.einsum("nq,nkq->nk", phi[part], self._taken(node[part]))
+        return out
 
     def _taken(self, node: NDArray[np.integer]) -> Array:
         """Vectors (n, k, q) of nodes in single precision: few of them without unpacking all."""

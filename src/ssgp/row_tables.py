@@ -22,7 +22,7 @@ __all__ = ["FileTable", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
 Array = NDArray[np.floating]
 Indices = NDArray[np.integer]
 
-# Rows of a file that are sorted at a time, at most. Fewer are a multiple of what partitions look at together.
+# Rows that are sorted at a time, at most. Fewer, of a file, are a multiple of what partitions look at together.
 CHUNK = 1 << 18
 
 
@@ -117,12 +117,16 @@ class MemoryTable:
         return [checksum(column) for column in (self.rows.X, self.rows.y, self.rows.weight)]
 
     def by_leaf(self, partition: BisectingTree, branch_leaves: int) -> Iterator[SortedRows]:
-        """All branches at once."""
+        """Some branches at a time."""
         leaf = partition.assign(self.rows.X)
         leaf[self.hidden] = partition.n_blocks
         order, bounds = block_order(leaf, partition.n_blocks)
-        order = order[: bounds[-1]]
-        yield SortedRows(0, self.rows.reorder(order, bounds), order)
+        ends, first = bounds[::branch_leaves], 0
+        while first < len(ends) - 1:
+            last = max(first + 1, int(np.searchsorted(ends, ends[first] + CHUNK, side="right")) - 1)
+            leaves, some = slice(first * branch_leaves, last * branch_leaves + 1), order[ends[first] : ends[last]]
+            yield SortedRows(leaves.start, self.rows.reorder(some, bounds[leaves] - ends[first]), some)
+            first = last
 
 
 @dataclass(frozen=True)

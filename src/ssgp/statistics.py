@@ -79,8 +79,7 @@ def _statistics(block: Block, frequencies: Array, chunk: int = 4096) -> tuple[Ar
     size = 2 * len(frequencies)
     gram, moment, square = np.zeros((size, size)), np.zeros(size), 0.0
     for start in range(0, len(block.y), chunk):
-        part = slice(start, start + chunk)
-        rows = Block(block.X[part], block.y[part], None if block.weight is None else block.weight[part])
+        rows = block.part(slice(start, start + chunk))
         phi = features(rows.X, frequencies).astype(float)
         weighted = rows.weighted(phi)
         gram += phi.T @ weighted
