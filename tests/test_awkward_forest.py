@@ -180,3 +180,19 @@ class TestBadInput:
         model = small_forest().fit(X, y)
         with pytest.raises(ValueError, match="X has 1 features, but SpectralForestRegressor is expecting 2"):
             model.predict(X[:, :1])
+
+
+@pytest.mark.parametrize("n_rows", [21, 1024, 1100, 1137, 1138])
+def test_leaves_of_one_row(n_rows):
+    X, y, _ = wavy(n_rows)
+    model = small_forest(leaf_size=1, max_iter=10).fit(X, y)
+    assert np.isfinite(model.predict_interval(X)).all()
+
+
+def test_a_target_far_beyond_those_seen_is_named():
+    X, y, _ = wavy(200)
+    model = small_forest(keep_rows=True).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="y has values too extreme to standardise"):
+        model.partial_fit(X[:1], [1e39])
+    np.testing.assert_array_equal(model.predict(X), before)

@@ -71,13 +71,26 @@ def assert_same(rows: Rows, other: Rows):
 
 
 def test_a_file_gives_the_same_leaves_in_parts(in_memory, in_file, partition):
-    (whole,) = in_memory.by_leaf(partition, 4)
+    whole, order = joined(list(in_memory.by_leaf(partition, 4)))
     parts = list(in_file.by_leaf(partition, 4))
     assert 4 <= len(parts) <= 8
     assert all(part.rows.n_blocks % 4 == 0 for part in parts)
     rows, index = joined(parts)
-    assert_same(rows, whole.rows)
-    np.testing.assert_array_equal(index, whole.index)
+    assert_same(rows, whole)
+    np.testing.assert_array_equal(index, order)
+
+
+@pytest.mark.parametrize("chunk", [1, 700, 1500, N_ROWS])
+def test_memory_gives_the_same_leaves_some_at_a_time(in_memory, partition, chunk, monkeypatch):
+    leaf = partition.assign(in_memory.rows.X)
+    expected = in_memory.rows.sort_by(leaf, N_LEAVES)
+    monkeypatch.setattr("ssgp.row_tables.CHUNK", chunk)
+    parts = list(in_memory.by_leaf(partition, 4))
+    for part in parts:
+        assert part.rows.n_blocks == 4 or len(part.index) <= chunk
+    rows, index = joined(parts)
+    assert_same(rows, expected)
+    np.testing.assert_array_equal(index, np.argsort(leaf, kind="stable"))
 
 
 def test_every_row_is_in_its_leaf_once_in_the_order_of_the_table(in_memory, partition):
@@ -179,3 +192,11 @@ class TestGathering:
     def test_a_folder_that_is_not_there(self, tmp_path):
         with pytest.raises(NotADirectoryError, match="folder must be one that is there"):
             SpectralForestRegressor().fit_batches([(np.ones((2, 2)), [1, 2])], folder=tmp_path / "nowhere")
+
+
+def test_how_large_weights_are_does_not_matter(raw):
+    X, y, weight = raw
+    weight = np.ones(N_ROWS) if weight is None else weight
+    usual, large = (Standardizer.fit(X, y, size * weight, centre_target=True) for size in (1.0, 1e16))
+    for name in ("x_mean", "x_scale", "y_mean", "y_scale"):
+        np.testing.assert_allclose(getattr(large, name), getattr(usual, name), rtol=1e-9, atol=1e-9)

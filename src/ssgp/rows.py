@@ -49,6 +49,8 @@ class Standardizer:
     @classmethod
     def fit(cls, X: Array, y: Array, weight: Array | None, centre_target: bool) -> "Standardizer":
         """Estimate centre and scale; a constant column keeps scale 1."""
+        # StandardScaler takes columns for constant by what rounding leaves of so many rows as the weights sum to.
+        weight = None if weight is None else weight / weight.mean()
         with np.errstate(over="ignore", invalid="ignore"):
             inputs = StandardScaler(copy=False).fit(X, sample_weight=weight)
             target = StandardScaler(copy=False).fit(y[:, None], sample_weight=weight)
@@ -76,7 +78,9 @@ class Standardizer:
         self, X: Array, y: Array, weight: Array | None, order: NDArray[np.integer], bounds: NDArray[np.integer]
     ) -> "Rows":
         """Standardise a table, its rows in the given order and blocks."""
-        target = ((y[order] - self.y_mean) / self.y_scale).astype(np.float32)
+        with np.errstate(over="ignore"):
+            target = ((y[order] - self.y_mean) / self.y_scale).astype(np.float32)
+        _check_range(np.asarray([np.isfinite(target).all()]), "y")
         weight = None if weight is None else weight[order].astype(np.float32)
         return Rows(self.inputs(X, order), target, weight, bounds)
 
@@ -110,7 +114,7 @@ class Rows:
     @cached_property
     def total(self) -> float:
         """How many rows the table counts for."""
-        return Block(self.X, self.y, self.weight).total
+        return self._all.total
 
     @property
     def labels(self) -> NDArray[np.integer]:
@@ -123,7 +127,11 @@ class Rows:
 
     def part(self, rows: slice) -> Block:
         """Some neighbouring rows, as views."""
-        return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+        return self._all.part(rows)
+
+    @property
+    def _all(self) -> Block:
+        return Block(self.X, self.y, self.weight)
 
     def reorder(self, order: NDArray[np.integer], bounds: NDArray[np.integer]) -> "Rows":
         """Copy the rows in another order, with other blocks."""

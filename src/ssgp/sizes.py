@@ -113,7 +113,7 @@ def choose_sizes(
         n_frequencies=m,
         n_trees=trees,
         n_draws=trees if n_rows < LARGE else ceil(trees / TREES_A_DRAW),
-        depth=_depth(n_rows, smallest, memory.sampled_rows),
+        depth=_depth(n_rows, n_rows - n_held_out, smallest, memory.sampled_rows),
         block_size=BLOCK_ROWS_A_FREQUENCY * m,
         max_iter=max_iter or STEPS,
         n_held_out=n_held_out,
@@ -121,9 +121,9 @@ def choose_sizes(
     )
 
 
-def _depth(n_rows: int, leaf_size: int, sampled_rows: int) -> int:
-    """Of trees with leaves of that size, or as small as a sample can place them."""
-    n_leaves = n_rows / leaf_size
+def _depth(n_rows: int, n_seen: int, leaf_size: int, sampled_rows: int) -> int:
+    """Of trees with leaves of that size, or as small as a sample can place them, and a row at least in each."""
+    n_leaves = min(n_rows / leaf_size, n_seen)
     if n_rows > sampled_rows:
         n_leaves = min(n_leaves, sampled_rows / GROWN_ROWS_A_LEAF)
     return int(log2(max(1.0, n_leaves)))

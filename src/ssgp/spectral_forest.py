@@ -70,7 +70,8 @@ default="squared-exponential"
         Whether to predict by all nodes on a row's path, weighted by the exact average over all prunings of the
         tree, in place of the level of leaves that the held-out rows choose. Larger models, slower predictions.
     n_sketches : int or "exact", default=1
-        Random projections kept of a leaf's covariance; ``"exact"`` keeps all of it, in (2m)^2 numbers.
+        Random projections kept of a leaf's covariance; ``"exact"`` keeps all of it, in (2m)^2 numbers, which
+        `max_memory` does not count.
     correct : bool, default=True
         Whether boosted trees, fitted to the errors of trees on rows they left out, correct what leaves have in common:
         effects of a day or a category that have too few rows in any one leaf. How much of the correction
@@ -85,9 +86,9 @@ default="squared-exponential"
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
         depend on the machine's speed.
     max_memory : float or "auto", default="auto"
-        Bytes that `fit` may take besides the table it is given, 2 GB by default. Waves are learned and trees grown on a
-        random sample of at most an eighth of it, or 4,000,000 rows; all rows fill the leaves. `fit_batches` keeps to
-        it whatever the number of rows.
+        Bytes that `fit` may take besides the table it is given and a copy of it in float32, 2 GB by default. Waves are
+        learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all rows fill the
+        leaves. `fit_batches` keeps to it whatever the number of rows.
     keep_rows : bool or "auto", default="auto"
         Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
         they take less than 4 MB, or where the first call is `partial_fit`.
@@ -124,7 +125,7 @@ default="squared-exponential"
     n_iter_ : int
         Learning steps taken.
     bound_trace_ : array of shape (n_iter_,)
-        Stochastic estimates of the bound of the local models' log p(y), in nats.
+        Stochastic estimates of the bound of the local models' log p(y), in nats a row.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
