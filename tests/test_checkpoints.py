@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from helpers import wavy
 from ssgp import SpectralForestRegressor, forest_fitting, planting
@@ -234,3 +235,53 @@ def test_a_command_that_was_really_killed(table, tmp_path):
     assert not (tmp_path / "parts").exists()
     killed, whole = (ssgp.load(tmp_path / name)[-1] for name in ("model", "whole"))
     np.testing.assert_array_equal(killed.predict(X), whole.predict(X))
+
+
+def test_once_something_was_cut_short_nothing_is_read(tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    checkpoint.write("learned", (np.arange(3.0),))
+    assert checkpoint.read("learned") is not None
+    checkpoint.close()
+    assert checkpoint.read("learned") is None
+
+
+def test_an_interrupt_does_not_mix_what_was_kept_with_another_kernel(table, tmp_path, monkeypatch):
+    X, y = table
+    settings = {**SETTINGS, "kernel": "auto"}
+    monkeypatch.setattr(forest_fitting.ForestFitting, "_bound_after", lambda self, kernel, *_: kernel == "matern-3/2")
+    kept = SpectralForestRegressor(**settings).fit(X, y, checkpoint=tmp_path)
+    assert kept.kernel_ == "matern-3/2"
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(forest_fitting.ForestFitting, "_bound_after", interrupt)
+    with pytest.warns(ConvergenceWarning, match="interrupted while the kernel was chosen"):
+        again = SpectralForestRegressor(**settings).fit(X, y, checkpoint=tmp_path)
+    plain = SpectralForestRegressor(**SETTINGS).fit(X, y)
+    assert again.kernel_ == plain.kernel_
+    np.testing.assert_array_equal(again.predict(X), plain.predict(X))
+
+
+def test_of_few_rows_nothing_is_left_behind(table, tmp_path):
+    X, y = table
+    SpectralForestRegressor(**SETTINGS).fit(X[:12], y[:12], checkpoint=tmp_path / "parts")
+    assert list((tmp_path / "parts").glob("few-*"))
+    Checkpoint(tmp_path / "parts").delete()
+    assert not (tmp_path / "parts").exists()
+
+
+@pytest.mark.parametrize("text", ['{"name": "mine"}', "[1, 2]", "no JSON", ""])
+def test_a_file_of_the_same_name_is_not_taken_for_its_own(text, tmp_path):
+    (tmp_path / "fit.json").write_text(text)
+    with pytest.raises(ValueError, match="has other files in it"):
+        Checkpoint(tmp_path)
+    assert (tmp_path / "fit.json").read_text() == text
+
+
+def test_unfinished_files_of_others_are_left_alone(tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    for name in (".letter.txt.part", ".all-0.safetensors.0a1b2c3d.part"):
+        (tmp_path / name).write_text("")
+    checkpoint.delete()
+    assert [path.name for path in tmp_path.iterdir()] == [".letter.txt.part"]

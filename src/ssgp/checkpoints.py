@@ -20,9 +20,12 @@ T = TypeVar("T")
 
 ABOUT = "fit.json"
 # Frequencies, trees of a trial, and trees with all rows: a file of any other name is not a checkpoint's own.
-PART = re.compile(r"(learned|fold-\d+-\d+|all-\d+)\.safetensors")
+PART = r"(learned|(fold-\d+|few|all)-\d+)\.safetensors"
+OWN = re.compile(rf"fit\.json|{PART}")
 # Files that were being written when a fit was killed.
-UNFINISHED = ".*.part"
+UNFINISHED = re.compile(rf"\.(fit\.json|{PART})\.[0-9a-f]+\.part")
+# What every fit says of itself.
+ALWAYS_TOLD = {"seed", "number of rows", "version of ssgp"}
 
 
 class Checkpoint:
@@ -42,7 +45,7 @@ class Checkpoint:
         if not self._folder.is_dir():
             raise NotADirectoryError(f"checkpoint must be a folder; {os.fspath(self._folder)!r} is a file")
         # A kill while the first file was written leaves its part behind.
-        if not self._known() and set(self._folder.iterdir()) - set(self._folder.glob(UNFINISHED)):
+        if not self._known() and any(not UNFINISHED.fullmatch(path.name) for path in self._folder.iterdir()):
             raise ValueError(f"checkpoint {os.fspath(self._folder)!r} has other files in it; choose an empty folder")
 
     @property
@@ -72,14 +75,14 @@ class Checkpoint:
                 part.write_text(json.dumps(own))
 
     def read(self, name: str) -> Any:  # noqa: ANN401  what was written
-        """A finished part, None where it is not there."""
+        """A finished part, None where it is not there, or would not go with what was cut short."""
         from ssgp.saved_models import read_object
 
         path = self._path(name)
-        return read_object(path) if path is not None and path.exists() else None
+        return read_object(path) if path is not None and not self._closed and path.exists() else None
 
     def close(self) -> None:
-        """Keep nothing that is made from now on: a part was cut short, and what follows from it is not the model."""
+        """Keep and read nothing from now on: a part was cut short, and what follows from it is not the model."""
         self._closed = True
 
     def write(self, name: str, value: Any) -> None:  # noqa: ANN401
@@ -101,10 +104,10 @@ class Checkpoint:
     def delete(self) -> None:
         """Remove what was kept, and the folder if nothing else is in it."""
         if self._folder is not None:
-            parts = [path for path in self._folder.glob("*.safetensors") if PART.fullmatch(path.name)]
-            for path in [*parts, *self._folder.glob(UNFINISHED), self._folder / ABOUT]:
-                path.unlink(missing_ok=True)
             with suppress(OSError):
+                for path in list(self._folder.iterdir()):
+                    if OWN.fullmatch(path.name) or UNFINISHED.fullmatch(path.name):
+                        path.unlink(missing_ok=True)
                 self._folder.rmdir()
 
     def _path(self, name: str) -> Path | None:
@@ -114,7 +117,11 @@ class Checkpoint:
         """What is said of the fit whose parts are there."""
         if self._folder is None or not (self._folder / ABOUT).exists():
             return {}
-        return json.loads((self._folder / ABOUT).read_text())
+        with suppress(ValueError):
+            found = json.loads((self._folder / ABOUT).read_text())
+            if isinstance(found, dict) and found.keys() >= ALWAYS_TOLD:
+                return found
+        return {}
 
 
 def checksum(array: NDArray[Any] | None, before: int = 0) -> int:
