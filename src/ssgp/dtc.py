@@ -58,7 +58,7 @@ class DTCRegressor(InducingRegressor):
     bound_ : float
         Lower bound of log p(y), in nats.
     bound_trace_ : array of shape (n_iter_,)
-        The same after each step, or estimates from the steps' batches.
+        The same after each step, or estimates from the steps' batches, in nats a row.
     n_rows_ : int
         Training rows.
     n_iter_ : int

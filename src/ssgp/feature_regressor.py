@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from ssgp.ascent import CHUNK, Model, RowLikelihood, StochasticAscent, climb, sum_over
-from ssgp.fitted import in_nats, initial_hyperparameters
+from ssgp.fitted import in_own_units, initial_hyperparameters
 from ssgp.gaussian_regressor import GaussianRegressor
 from ssgp.linear_bound import WeightPosterior
 from ssgp.parameters import Hyperparameters
@@ -193,7 +193,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
             "n_rows_": len(rows.y),
             "n_iter_": len(learned.bounds),
             "bound_": found.pop("_bound") - rows.total * float(np.log(units.y_scale)),
-            "bound_trace_": in_nats(learned.bounds, rows.total, units),
+            "bound_trace_": in_own_units(learned.bounds, units),
             "_units": units,
             "_model": model,
             **found,

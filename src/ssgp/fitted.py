@@ -1,5 +1,6 @@
 """From learned parameters to a model that predicts."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,10 @@ class Context:
     step_rng: np.random.Generator
     optimizers: Optimizers
     n_waiting: int = 0
+
+    def copy(self) -> "Context":
+        """With generator and optimizers of its own; the base, which may be a user's, stays the same object."""
+        return deepcopy(self, {id(self.base): self.base})
 
     def numbers_of(self, blocks: ArrayLike, X: Array) -> NDArray[np.integer]:
         """Numbers of blocks given by their labels, one a row of X."""
@@ -118,9 +123,9 @@ def fitted_attributes(
     }
 
 
-def in_nats(bounds: list[float], total: float, units: Standardizer) -> Array:
-    """Bounds per row of the standardised target, as bounds of log p(y) of so many rows in their own units."""
-    return total * (np.asarray(bounds, dtype=float) - np.log(units.y_scale))
+def in_own_units(bounds: list[float], units: Standardizer) -> Array:
+    """Bounds per row of the standardised target, as bounds per row of the target in its own units."""
+    return np.asarray(bounds, dtype=float) - np.log(units.y_scale)
 
 
 def initial_hyperparameters(

@@ -1,6 +1,5 @@
 """What `fit` and `partial_fit` do once everything is checked and settled."""
 
-import copy
 import warnings
 from dataclasses import dataclass
 from math import log
@@ -9,7 +8,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.blocking import Blocking
-from ssgp.fitted import Context, fitted_attributes, in_nats
+from ssgp.fitted import Context, fitted_attributes, in_own_units
 from ssgp.learning import Learner, report_skipped
 from ssgp.parameters import Parameters
 from ssgp.progress import StepHooks
@@ -50,9 +49,8 @@ class Fitting:
     def attributes(self, bounds: list[float]) -> dict[str, Any]:
         """Fitted attributes as of now, after as many steps as there are bounds."""
         partition, blocked = self.blocking(self.rows, self.learner.metric(self.parameters))
-        trace = in_nats(bounds, self.rows.total, self.context.units)
-        context, parameters = copy.deepcopy(self.context), self.parameters.copy()
-        return fitted_attributes(context, parameters, blocked, partition, trace, self.n_jobs)
+        trace, parameters = in_own_units(bounds, self.context.units), self.parameters.copy()
+        return fitted_attributes(self.context.copy(), parameters, blocked, partition, trace, self.n_jobs)
 
     def run(self, hooks: StepHooks, bounds: list[float]) -> dict[str, Any]:
         """Learn, adding to `bounds` after each step, and return the fitted attributes, come Ctrl-C or not."""

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ssgp.bases import Normal
 from ssgp.blocking import Blocking, SampledBlocking
 from ssgp.checkpoints import Checkpoint
-from ssgp.fitted import in_nats
+from ssgp.fitted import in_own_units
 from ssgp.forest import TreeRecipe
 from ssgp.learning import Learner
 from ssgp.objectives import LocalObjective
@@ -43,6 +43,8 @@ TIMED_STEPS = 10
 TIMED_ROWS = 8192
 LEAST_PLANTED_ROWS = 2000
 IMPORTANCE_PAIRS = 4096
+# What a coarse clock may take for no time at all.
+LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,11 @@ class ForestFitting:
             trainer.step()
         now = monotonic()
         return int(
-            np.clip(LEARNING_SHARE * (self.deadline - now) * TIMED_STEPS / (now - began), 1, self.sizes.max_iter)
+            np.clip(
+                LEARNING_SHARE * (self.deadline - now) * TIMED_STEPS / max(now - began, LEAST_SECONDS),
+                1,
+                self.sizes.max_iter,
+            )
         )
 
     def planter(self, kernel: str, parameters: Parameters, after_tree: Any = None) -> Planter:  # noqa: ANN401
@@ -237,7 +243,7 @@ class ForestFitting:
             "corrected_share_": 0.0 if forest.correction is None else forest.correction.share,
             "n_rows_": self.rows.table.n_rows,
             "n_iter_": len(bounds),
-            "bound_trace_": in_nats(bounds, self.rows.table.total, units),
+            "bound_trace_": in_own_units(bounds, units),
             "_units": units,
             "_forest": forest,
             "_seedlings": seedlings,
@@ -254,7 +260,7 @@ class ForestFitting:
         planter.plant_one(self.rows.first(TIMED_ROWS), max(0, self.sizes.depth - shallower))
         now = monotonic()
         passes = self.sizes.n_folds + 1
-        affordable = int(TIMED_ROWS * max(0.0, self.deadline - now) / (now - began) / passes)
+        affordable = int(TIMED_ROWS * max(0.0, self.deadline - now) / max(now - began, LEAST_SECONDS) / passes)
         if affordable >= n_rows:
             return planter, self.rows
         affordable = min(max(LEAST_PLANTED_ROWS, affordable), len(self.rows.sample.y))

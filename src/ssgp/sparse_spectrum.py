@@ -68,7 +68,7 @@ class SSGPRegressor(FeatureRegressor):
     bound_ : float
         Log marginal likelihood of the training rows, in nats.
     bound_trace_ : array of shape (n_iter_,)
-        The same after each step.
+        The same after each step, in nats a row.
     n_rows_ : int
         Training rows.
     n_iter_ : int

@@ -1,6 +1,5 @@
 """The paper's regressor: stochastic variational Bayesian sparse spectrum GP regression."""
 
-import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -15,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ssgp.bases import Base, check_base, resolve_base
 from ssgp.blocking import Blocking, choose_n_blocks
 from ssgp.estimator import BlockRegressor
-from ssgp.fitted import Context, fitted_attributes, in_nats, initial_hyperparameters
+from ssgp.fitted import Context, fitted_attributes, in_own_units, initial_hyperparameters
 from ssgp.fitting import Fitting, train_on
 from ssgp.learning import Learner
 from ssgp.objectives import GlobalObjective, LocalObjective
@@ -131,7 +130,7 @@ class SVBSSGPRegressor(BlockRegressor):
     n_iter_ : int
         Steps taken.
     bound_trace_ : array of shape (n_iter_,)
-        Stochastic estimates of the lower bound of log p(y), in nats, of the rows there were at each step.
+        Stochastic estimates of the lower bound of log p(y), in nats a row.
     partition_ : Partition
         The blocks; ``partition_.n_blocks`` is their number.
     block_labels_ : array of shape (p,) or None
@@ -346,7 +345,7 @@ class SVBSSGPRegressor(BlockRegressor):
         if not hasattr(self, "_context"):
             return self.fit(X, y, sample_weight, blocks=blocks)
         X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=False)
-        context, partition, parameters = copy.deepcopy(self._context), self.partition_, self._parameters.copy()
+        context, partition, parameters = self._context.copy(), self.partition_, self._parameters.copy()
         learner = self._learner(context.units)
         self._check_layout(learner)
         new = context.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
@@ -354,7 +353,7 @@ class SVBSSGPRegressor(BlockRegressor):
         rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, at]), partition.n_blocks)
         n_steps, n_waiting = divmod(context.n_waiting + len(y), self.batch_size)
         bounds = train_on(learner, context, parameters, rows, n_steps, self.batch_size) if n_steps else []
-        trace = np.concatenate([self.bound_trace_, in_nats(bounds, rows.total, context.units)])
+        trace = np.concatenate([self.bound_trace_, in_own_units(bounds, context.units)])
         context = replace(context, n_waiting=n_waiting)
         vars(self).update(fitted_attributes(context, parameters, rows, partition, trace, self.n_jobs))
         return self

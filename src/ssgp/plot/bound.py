@@ -27,13 +27,14 @@ class BoundDisplay(Display):
     Parameters
     ----------
     bounds : array-like of shape (k,)
-        A step each, in nats a row.
+        A step each, in nats a row; what is not finite, of steps that were skipped, is left out.
     """
 
     rows = ""
 
     def __init__(self, bounds: ArrayLike) -> None:
-        self.bounds = np.asarray(bounds, dtype=float)
+        known = np.asarray(bounds, dtype=float)
+        self.bounds = np.where(np.isfinite(known), known, np.nan)
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:  # noqa: ANN401  any regressor of the library
@@ -42,15 +43,20 @@ class BoundDisplay(Display):
         regressor = original(steps_of(model)[-1])
         if len(getattr(regressor, "bound_trace_", ())) == 0:
             raise ValueError(f"{type(regressor).__name__} has no trace of a bound: it took no learning steps")
-        return cls(regressor.bound_trace_ / regressor.n_rows_)
+        return cls(regressor.bound_trace_)
 
     def smooth(self) -> Array:
         """Means over the last twentieth of the steps up to each, shape (k,)."""
         window = max(len(self.bounds) // 20, 1)
-        sums = np.cumsum(np.concatenate([[0.0], self.bounds]))
         ends = np.arange(1, len(self.bounds) + 1)
         starts = np.maximum(ends - window, 0)
-        return (sums[ends] - sums[starts]) / (ends - starts)
+
+        def over_window(values: Array) -> Array:
+            sums = np.cumsum(np.concatenate([[0.0], values]))
+            return sums[ends] - sums[starts]
+
+        counts = over_window(np.isfinite(self.bounds).astype(float))
+        return over_window(np.nan_to_num(self.bounds)) / np.where(counts > 0, counts, np.nan)
 
     @property
     def caption(self) -> str:
@@ -68,6 +74,7 @@ class BoundDisplay(Display):
         ax.plot(steps[some], smooth[some], color=ACCENT, lw=1.8)
         ax.set(xlabel="learning step", ylabel="bound (nats a row)")
         shown = self.bounds[len(self.bounds) // 20 :]
-        margin = 0.05 * (shown.max() - shown.min()) or 1.0
-        ax.set_ylim(shown.min() - margin, self.bounds.max() + margin)
+        least, most = np.nanmin(shown), np.nanmax(shown)
+        margin = 0.05 * (most - least) or 1.0
+        ax.set_ylim(least - margin, np.nanmax(self.bounds) + margin)
         ax.margins(x=0.01)
