@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ssgp.ascent import Model, StochasticAscent, sum_over
-from ssgp.block_likelihood import BlockLikelihood, inducing_of, solve_block
+from ssgp.block_likelihood import BlockLikelihood, SolvedBlock, inducing_of, solve_block
 from ssgp.feature_regressor import AfterStep, FeatureRegressor
 from ssgp.inducing_regressor import InducingRegressor
 from ssgp.linear_bound import WeightPosterior
@@ -23,6 +23,8 @@ Array = NDArray[np.floating]
 # Rows of a block, where it is left to us: their covariance is factorised in every step.
 BLOCK_ROWS = 200
 PREDICT_ROWS = 1 << 20
+# Rows of a block that are predicted together.
+ROWS_AT_WORK = 4096
 
 
 class PICRegressor(InducingRegressor):
@@ -68,7 +70,7 @@ class PICRegressor(InducingRegressor):
     bound_ : float
         Log p(y) of the training rows under the model, in nats.
     bound_trace_ : array of shape (n_iter_,)
-        Estimates of a lower bound of it from the steps' blocks.
+        Estimates of a lower bound of it from the steps' blocks, in nats a row.
     n_rows_ : int
         Training rows.
     n_iter_ : int
@@ -142,7 +144,7 @@ class PICRegressor(InducingRegressor):
 
     @property
     def _rows_at_once(self) -> int:
-        """Many: for every part of them blocks are factorised again, and only a block's rows are at work together."""
+        """Many: for every part of them blocks are factorised again."""
         return PREDICT_ROWS
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
@@ -163,7 +165,13 @@ class PICRegressor(InducingRegressor):
 
     def _in_block(self, X: Array, block: int, with_variance: bool) -> tuple[Array, Array | None]:
         """Prediction of rows X that belong to a block, from the inducing values and from the block's rows."""
-        inducing, solved = inducing_of(self._model), solve_block(self._model, self._rows.block(block))
+        solved = solve_block(self._model, self._rows.block(block))
+        parts = [self._given(solved, X[i : i + ROWS_AT_WORK], with_variance) for i in range(0, len(X), ROWS_AT_WORK)]
+        means, variances = zip(*parts, strict=True)
+        return np.concatenate(means), np.concatenate(variances) if with_variance else None
+
+    def _given(self, solved: SolvedBlock, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
+        inducing = inducing_of(self._model)
         psi = inducing(X)
         residual = inducing.kernel(X, solved.X) - psi @ solved.psi.T
         gain = solved.factor.solve_transposed(solved.factor.solve(residual))
