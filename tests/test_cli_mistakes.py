@@ -292,3 +292,20 @@ class TestProcess:
         done = self.start(["-m", "ssgp"], "inspct")
         assert done.returncode == 2
         assert "Did you mean 'inspect'?" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "predict the model", "report", "report the model"])
+def test_what_is_read_is_not_written_over(folder, command):
+    table, model = folder / "new.csv", folder / "m.csv"
+    model.write_bytes((folder / "m").read_bytes())
+    before = table.read_bytes(), model.read_bytes()
+    arguments = {
+        "fit": ["fit", table, "--target", "height", "--out", table],
+        "predict": ["predict", model, table, "--out", table],
+        "predict the model": ["predict", model, table, "--out", model],
+        "report": ["report", model, table, "--out", folder / ".." / folder.name / "new.csv"],
+        "report the model": ["report", model, table, "--out", model],
+    }[command]
+    line = fails(*arguments, code=2)
+    assert f"is the {'model' if 'model' in command else 'table'} that is read; choose another name" in line
+    assert (table.read_bytes(), model.read_bytes()) == before

@@ -155,3 +155,18 @@ def test_an_encoder_fitted_to_a_sample_cross_fits_that_alone(rng):
     of_sample = TableEncoder().fit_transform(table.take(inside), y[inside])[:, 0]
     np.testing.assert_array_equal(found[inside], of_sample)
     assert (of_sample != new[inside]).mean() > 0.9
+
+
+@pytest.mark.parametrize("memory", ["enough", "too little"])
+def test_codes_too_large_for_floats_stay_apart(memory, tmp_path, request):
+    if memory == "too little":
+        request.getfixturevalue("too_large")
+    first = 2**60
+    code = np.arange(200) % 4
+    rows = [f"{first + own},{'' if i == 7 else own}" for i, own in enumerate(code)]
+    (tmp_path / "codes.csv").write_text("\n".join(["code,size", *rows]))
+    fitted = ["--target", "size", "--kind", "code=category", *QUICK, "--out", tmp_path / "m"]
+    assert run("fit", tmp_path / "codes.csv", *fitted)[0] == 0
+    assert run("predict", tmp_path / "m", tmp_path / "codes.csv", "--out", tmp_path / "p.csv")[0] == 0
+    mean = csv.read_csv(tmp_path / "p.csv")["mean"].to_numpy()
+    np.testing.assert_allclose(mean, code, atol=0.5)

@@ -105,3 +105,9 @@ def test_a_place_that_cannot_be_reached(monkeypatch):
     monkeypatch.setattr(fsspec.get_filesystem_class("memory"), "info", refuse)
     with pytest.raises(TableFileError, match=r"'memory://far.csv' cannot be reached: no credentials"):
         open_table("memory://far.csv")
+
+
+def test_sizes_are_known():
+    with fsspec.open("memory://sizes/table.csv", "wb") as file:
+        file.write(b"x\n1\n2\n")
+    assert open_table("memory://sizes/table.csv").n_bytes == 6

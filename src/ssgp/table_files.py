@@ -44,11 +44,14 @@ class TableFile:
         What it is written in.
     open : callable
         Returns the file's bytes, from the beginning.
+    size : callable
+        Returns their number, None where that is not known.
     """
 
     name: str
     format: TableFormat
     open: Callable[[], BinaryIO]
+    size: Callable[[], int | None]
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
@@ -167,9 +170,9 @@ class TableSource:
 
     @cached_property
     def n_bytes(self) -> int | None:
-        """Size of the files, where they are on this machine."""
-        sizes = [os.path.getsize(file.name) for file in self.files if os.path.exists(file.name)]
-        return sum(sizes) if len(sizes) == len(self.files) else None
+        """Size of the files, where it is known."""
+        sizes = [file.size() for file in self.files]
+        return None if None in sizes else sum(cast(list[int], sizes))
 
     def with_types(self, types: Types) -> "TableSource":
         """The same table, with the types of columns that are known beforehand."""
@@ -241,7 +244,7 @@ def open_table(path: str | os.PathLike[str], types: Types | None = None) -> Tabl
     elif "://" in name:
         files = _remote_files(name)
     else:
-        files = [TableFile(own, _format_of(own), lambda own=own: open(own, "rb")) for own in _local_names(name)]
+        files = [_local_file(own) for own in _local_names(name)]
     return TableSource(name, tuple(files), dict(types or {}))
 
 
@@ -263,6 +266,10 @@ def _local_names(name: str) -> list[str]:
     folder, own = os.path.split(name)
     there = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
     raise TableFileError(f"there is no file {name!r}{hint(own, there)}")
+
+
+def _local_file(name: str) -> TableFile:
+    return TableFile(name, _format_of(name), lambda: open(name, "rb"), lambda: os.path.getsize(name))
 
 
 def _known(name: str, files: Sequence[str]) -> list[str]:
@@ -317,10 +324,11 @@ def _remote_files(name: str) -> list[TableFile]:
     except Exception as error:  # every driver has its own
         raise TableFileError(f"{name!r} cannot be reached: {_one_line(error)}") from error
     formats = [_format_of(own.partition("?")[0]) for own in names]
-    return [
-        TableFile(own, format, lambda own=own: readable.open(own, "rb"))
-        for own, format in zip(names, formats, strict=True)
-    ]
+
+    def file(own: str, format: TableFormat) -> TableFile:
+        return TableFile(own, format, lambda: readable.open(own, "rb"), lambda: filesystem.info(own).get("size"))
+
+    return [file(own, format) for own, format in zip(names, formats, strict=True)]
 
 
 def _in_parts(info: dict[str, Any], listable: bool) -> bool:
@@ -364,7 +372,7 @@ def _missing_driver(name: str, error: ImportError) -> TableFileError:
 def _standard_input() -> TableFile:
     """The standard input, kept in memory because it is looked at twice."""
     text = sys.stdin.buffer.read()
-    return TableFile("standard input", FORMATS[".csv"], lambda: io.BytesIO(text))
+    return TableFile("standard input", FORMATS[".csv"], lambda: io.BytesIO(text), lambda: len(text))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
+from ssgp.cli.places import check_not_read
 from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import Judge, Scores, judge_normal, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
@@ -64,6 +65,7 @@ def fit_command(options: FitOptions, output: Output) -> int:
     check_place(options.out, "the model")
     _check_apart(options.out, options.checkpoint)
     source = open_table(options.data)
+    check_not_read(options.out, source)
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
     model = _pipeline(options, roles)
@@ -139,7 +141,13 @@ def _table(source: TableSource, roles: ColumnRoles, options: FitOptions, output:
             "only --model forest learns from tables that do not fit"
         )
     with output.progress() as display:
-        return StreamedTable(source, roles, options.hold_out, seed, display)
+        return StreamedTable(source, roles, options.hold_out, seed, display, _categories(options, roles))
+
+
+def _categories(options: FitOptions, roles: ColumnRoles) -> set[str]:
+    """Columns that were said to hold categories."""
+    kinds = _kinds(options.kinds, roles.features) or {}
+    return {name for name, kind in kinds.items() if kind == "category"}
 
 
 def _keep_to_memory(model: Pipeline, options: FitOptions) -> None:

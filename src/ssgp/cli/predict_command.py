@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.output import Output, amount, duration
+from ssgp.cli.places import check_not_read
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.close_names import hint, listed
@@ -45,6 +46,7 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     wanted = _Wanted(options.std, _levels(options.quantiles), _ends(options.interval))
     predictor = load_predictor(options.model).with_jobs(options.jobs)
     source = predictor.typed(open_table(options.data))
+    check_not_read(options.out, source, options.model)
     check_columns(predictor.inputs, source.column_names, f"{options.data!r} lacks a column that the model needs:")
     kept = _kept(options.keep, predictor, source.column_names)
     _check_names(kept, wanted.names, bool(options.keep))

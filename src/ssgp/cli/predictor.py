@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from ssgp.cli.errors import CommandError
 from ssgp.cli.notes import Notes
 from ssgp.close_names import hint
-from ssgp.column_encodings import Dropped
+from ssgp.column_encodings import Dropped, OneHot, TargetMeans
 from ssgp.column_errors import ExtremeValuesError
 from ssgp.normal_predictions import NormalPredictions
 from ssgp.recalibrated import RecalibratedRegressor
@@ -36,6 +36,8 @@ CSV_TYPES = {
     "times of day": pa.time32("s"),
     "text": pa.string(),
 }
+# Whole numbers up to here are floats without rounding.
+MOST_EXACT = 2**53
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class Predictor:
         if target is not None:
             held[target] = self.notes.target_holds or "numbers"
         types = {name: CSV_TYPES.get(kind, pa.string()) for name, kind in held.items()}
+        types |= dict.fromkeys([] if self.encoder is None else _large_codes(self.encoder), pa.int64())
         return source.with_types(types | _fine_times(source, types))
 
     def encode(self, table: pa.Table) -> Any:  # noqa: ANN401  what regressors take
@@ -117,6 +120,17 @@ class Predictor:
     def with_jobs(self, jobs: int | None) -> "Predictor":
         """The same, on so many threads."""
         return self if jobs is None else replace(self, regressor=_on_threads(self.regressor, jobs))
+
+
+def _large_codes(encoder: TableEncoder) -> list[str]:
+    """Columns of numbers that name things, some too large to be told apart as floats."""
+    return [
+        column.name
+        for column in encoder.columns_
+        if isinstance(column, OneHot | TargetMeans)
+        and encoder.families_[column.name] == "numbers"
+        and any(code.lstrip("-").isdecimal() and abs(int(code)) > MOST_EXACT for code in column.categories)
+    ]
 
 
 def _fine_times(source: TableSource, types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:

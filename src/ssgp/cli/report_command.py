@@ -2,6 +2,7 @@
 
 from ssgp.cli.judged import open_judged
 from ssgp.cli.output import Output, amount
+from ssgp.cli.places import check_not_read
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.report import write_report
 from ssgp.table_files import TableSource
@@ -20,6 +21,7 @@ def report_command(
     check_place(out, "the report")
     predictor = load_predictor(model).with_jobs(jobs)
     judged = open_judged(predictor, model, data, target)
+    check_not_read(out, judged.source, model)
     name, columns = judged.target, _shown(predictor, judged.source)
     rows, y, n_known, n_missing = judged.draw(columns, MOST_ROWS)
     if n_missing:

@@ -3,7 +3,7 @@
 Both number the rows whose target is known in the order of the table, and so hold out and learn from the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -119,10 +119,19 @@ class WholeTable:
 class StreamedTable:
     """A table that is read in parts, three times, or four with rows held out."""
 
-    def __init__(self, source: TableSource, roles: ColumnRoles, hold_out: float, seed: int, display: Display) -> None:
+    def __init__(
+        self,
+        source: TableSource,
+        roles: ColumnRoles,
+        hold_out: float,
+        seed: int,
+        display: Display,
+        categories: Collection[str] = (),
+    ) -> None:
         schema = source.schema(roles.used)
-        # A column of whole numbers, or of nothing, may have others further on.
-        types = {field.name: pa.float64() for field in schema if _may_be_others(field.type)}
+        # A column of whole numbers, or of nothing, may have others further on; but numbers that name things stay whole.
+        numbers = [field.name for field in schema if _may_be_others(field.type) and field.name not in categories]
+        types = dict.fromkeys(numbers, pa.float64())
         self._source, self._roles = source.with_types(types), roles
         self.target_holds = family(schema.field(roles.target).type)
         self.moments = Moments()

@@ -1,0 +1,21 @@
+"""Places that results go to, which must not be those that they are made from."""
+
+import os
+from collections.abc import Iterable
+
+from ssgp.cli.errors import WrongUsage
+from ssgp.table_files import TableSource
+
+__all__ = ["check_not_read"]
+
+
+def check_not_read(out: str, source: TableSource, model: str | None = None) -> None:
+    """Refuse to write over the table or the model that a command reads."""
+    if _is_one_of(out, (file.name for file in source.files)):
+        raise WrongUsage(f"--out: {out!r} is the table that is read; choose another name")
+    if model is not None and _is_one_of(out, [model]):
+        raise WrongUsage(f"--out: {out!r} is the model that is read; choose another name")
+
+
+def _is_one_of(out: str, names: Iterable[str]) -> bool:
+    return os.path.exists(out) and any(os.path.exists(name) and os.path.samefile(out, name) for name in names)
