@@ -5,6 +5,7 @@ import stat
 
 import pytest
 
+import ssgp.whole_file as whole_file_module
 from ssgp.whole_file import check_place, whole_file
 
 
@@ -99,3 +100,20 @@ def test_only_regular_files_are_replaced(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no such folder"):
         check_place(tmp_path / "to_nowhere", "the model")
     check_place(tmp_path / "to_file", "the model")
+
+
+def test_a_file_that_nobody_may_write_is_replaced_by_one(tmp_path, monkeypatch):
+    """The superuser may write what nobody may, so what is looked at is when the part becomes such a file."""
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o444)
+    modes = []
+    usual = whole_file_module._to_disk
+    monkeypatch.setattr(
+        whole_file_module, "_to_disk", lambda own: (modes.append(own.stat().st_mode & 0o200), usual(own))
+    )
+    with whole_file(path) as part:
+        part.write_text("new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o444
+    assert all(modes)

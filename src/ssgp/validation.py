@@ -31,6 +31,8 @@ __all__ = [
 
 Array = NDArray[np.floating]
 
+CONTROL_GROUP = "/sys/fs/cgroup"
+
 
 @contextmanager
 def columns_unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
@@ -199,7 +201,10 @@ def available_memory() -> int:
     with suppress(OSError, KeyError, ValueError), open("/proc/meminfo") as lines:
         fields = dict(line.split(":") for line in lines)
         limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
-    with suppress(OSError, ValueError):
-        group = Path("/sys/fs/cgroup")
-        limits.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
-    return min(limits, default=8 * 2**30)
+    with suppress(OSError, KeyError, ValueError):
+        group = Path(CONTROL_GROUP)
+        used = int((group / "memory.current").read_text())
+        fields = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        # Files in the cache count as used, and make room when it is asked for.
+        limits.append(int((group / "memory.max").read_text()) - used + int(fields["inactive_file"]))
+    return max(0, min(limits, default=8 * 2**30))

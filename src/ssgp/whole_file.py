@@ -44,9 +44,9 @@ def whole_file(path: FilePath) -> Iterator[Path]:
     mode = _usual_mode(target, part)
     try:
         yield part
-        # Some libraries make files that nobody else may read.
-        part.chmod(mode)
         _to_disk(part)
+        # Some libraries make files that nobody else may read; what is replaced may be a file that nobody may write.
+        part.chmod(mode)
         os.replace(part, target)
         if os.name == "posix":
             _to_disk(target.parent)
