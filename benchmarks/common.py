@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import resource
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ def options(description: str | None, **flags: Any) -> argparse.Namespace:  # noq
         default=os.environ.get("SSGP_DATA"),
         help="folder with the Parquet tables (or set SSGP_DATA)",
     )
+    # Ctrl-C ends a fit early and leaves a model, which is no result: here it ends the benchmark.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     for name, default in flags.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
     return parser.parse_args()
@@ -53,6 +56,13 @@ class Clock:
 def peak_memory() -> float:
     """Peak resident memory of this process in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def held_out_deviation(make: Callable[[], Any], X: NDArray, y: NDArray) -> float:
+    """Of the residuals on a tenth of the rows, by a model that has not seen them."""
+    held_out = np.random.default_rng(0).random(len(y)) < 0.1
+    blind = make().fit(X[~held_out], y[~held_out])
+    return float(np.std(y[held_out] - blind.predict(X[held_out])))
 
 
 def score(y: NDArray, mean: NDArray, std: NDArray) -> dict[str, float]:

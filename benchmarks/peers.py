@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import norm
 
+from common import held_out_deviation, peak_memory
 from ssgp import SpectralForestRegressor
 from tables import Table
 
@@ -60,16 +61,16 @@ def _normal(data: Table, mean: Array, std: Array, fit_s: float, predict_s: float
 def _with_constant_deviation(make: Callable[[], Any], data: Table) -> Outcome:
     model, fit_s = _timed(lambda: make().fit(data.X_train, data.y_train))
     mean, predict_s = _timed(lambda: model.predict(data.X_test))
-    held_out = np.random.default_rng(0).random(len(data.y_train)) < 0.1
-    blind = make().fit(data.X_train[~held_out], data.y_train[~held_out])
-    std = np.std(data.y_train[held_out] - blind.predict(data.X_train[held_out]))
-    return _normal(data, mean, np.full(len(mean), std), fit_s, predict_s)
+    peak = peak_memory()
+    std = held_out_deviation(make, data.X_train, data.y_train)
+    return _normal(data, mean, np.full(len(mean), std), fit_s, predict_s, peak_gb=peak)
 
 
 def forest(data: Table, **settings: Any) -> Outcome:  # noqa: ANN401  the estimator's
     model, fit_s = _timed(lambda: SpectralForestRegressor(random_state=0, **settings).fit(data.X_train, data.y_train))
     mean, predict_s = _timed(lambda: model.predict(data.X_test))
     _, predict_std_s = _timed(lambda: model.predict(data.X_test, return_std=True))
+    peak = peak_memory()
     draws = model.sample_y(data.X_test, 200)
     return Outcome(
         np.asarray(mean),
@@ -79,6 +80,7 @@ def forest(data: Table, **settings: Any) -> Outcome:  # noqa: ANN401  the estima
         fit_s,
         predict_s,
         {
+            "peak_gb": peak,
             "predict_std_s": predict_std_s,
             "model_mb": len(pickle.dumps(model)) / 1e6,
             "table_mb": (data.X_train.nbytes + data.y_train.nbytes) / 1e6,

@@ -7,6 +7,7 @@ AIRLINE's rows are repeated, with noise, until there are enough of them. A row a
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,13 @@ def run(*arguments: str | Path) -> tuple[dict[str, Any], float, float]:
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen([sys.executable, "-m", "ssgp", *map(str, arguments), "--json"], stdout=out)
-        _, status, usage = os.wait4(process.pid, 0)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except KeyboardInterrupt:
+            # A fit would go on to plant what it has learned, in a folder that is about to be deleted.
+            process.kill()
+            process.wait()
+            raise
         seconds = time.perf_counter() - began
         if status:
             raise SystemExit(f"ssgp {arguments[0]} failed")
@@ -87,6 +94,7 @@ def measure(millions: float, folder: Path | None, scratch: Path, memory: str, st
 def main() -> None:
     stages = "fit,predict,predict with deviations,evaluate"
     given = options(__doc__, millions="2,20,100", memory="4GB", scratch="", stages=stages)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     scratch = Path(given.scratch or tempfile.mkdtemp())
     scratch.mkdir(exist_ok=True)
     try:
