@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.partition import NearestRow, Partition, even_kmeans, grow_tree
-from ssgp.rows import Rows
+from ssgp.rows import Rows, block_order
 
 __all__ = ["Blocking", "SampledBlocking", "choose_n_blocks"]
 
@@ -17,6 +17,8 @@ Array = NDArray[np.floating]
 KMEANS_ROWS = 20_000
 KMEANS_PAIRS = 4_000_000
 SAMPLED_ROWS_A_BLOCK = 48
+# A block has at most so many times as many rows as there would be in each if all had the same number.
+MOST_TIMES = 8
 
 
 def choose_n_blocks(n_rows: int, n_frequencies: int) -> int:
@@ -83,8 +85,21 @@ class SampledBlocking:
         rng = np.random.default_rng(self.seed)
         sample = rows.X[: SAMPLED_ROWS_A_BLOCK * self.n_blocks]
         tree, _ = grow_tree(sample, self.n_blocks, rng, metric.astype(np.float32))
+        at = tree.assign(rows.X)
+        # Rows that are alike are in one block, and may leave others empty.
+        filled = np.unique(at)
+        chosen = rng.choice(filled, min(self.n_kept, len(filled)), replace=False)
         number = np.full(self.n_blocks, -1)
-        number[rng.choice(self.n_blocks, self.n_kept, replace=False)] = np.arange(self.n_kept)
-        labels = number[tree.assign(rows.X)]
+        number[chosen] = np.arange(len(chosen))
+        labels = number[at]
         kept = np.flatnonzero(labels >= 0)
-        return rows.reorder(kept, np.array([0, len(kept)])).sort_by(labels[kept], self.n_kept)
+        kept = kept[_rank(labels[kept], len(chosen)) < MOST_TIMES * len(rows.y) / self.n_blocks]
+        return rows.reorder(kept, np.array([0, len(kept)])).sort_by(labels[kept], len(chosen))
+
+
+def _rank(labels: NDArray[np.integer], n_blocks: int) -> NDArray[np.integer]:
+    """How many rows of its block come before each."""
+    order, bounds = block_order(labels, n_blocks)
+    rank = np.empty(len(labels), np.int64)
+    rank[order] = np.arange(len(labels)) - bounds[labels[order]]
+    return rank
