@@ -230,3 +230,16 @@ def test_many_rows_find_the_blocks_that_few_do(rng):
     together = tree.assign(X)
     np.testing.assert_array_equal(together[::1000], np.concatenate([tree.assign(row[None]) for row in X[::1000]]))
     assert tree.assign(X[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("d", [2, 8, 60])
+def test_a_row_that_many_are_like_finds_its_leaf_alone_and_among_others(d, rng):
+    X = rng.normal(size=(2000, d)).astype(np.float32)
+    X[:1200] = X[0]
+    X = X[rng.permutation(2000)]
+    for seed in range(10):
+        tree, _ = grow_tree(X, 64, np.random.default_rng(seed), np.linspace(0.3, 2.0, d).astype(np.float32), 0.3)
+        together = tree.assign(X)
+        for n in (1, 2, 7, 100):
+            apart = np.concatenate([tree.assign(X[start : start + n]) for start in range(0, 300, n)])
+            np.testing.assert_array_equal(apart[:300], together[: len(apart)][:300])

@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree  # pyright: ignore[reportAttributeAccessIssue]
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
+from threadpoolctl import threadpool_limits
 
 __all__ = ["BisectingTree", "NearestCentre", "NearestRow", "Partition", "even_kmeans", "grow_tree"]
 
@@ -33,6 +34,8 @@ COMPETING_INPUTS = 2
 LINEAR_RIDGE = 1e-3
 MIN_SIDE_ROWS = 10
 PRODUCT_LEVELS = 5
+# in products of so many rows.
+TILE = 256
 
 
 class Partition(Protocol):
@@ -152,7 +155,7 @@ class BisectingTree:
         # One product with the few hyperplanes near the root is cheaper than finding each row's own.
         n_top = min(n_plain, PRODUCT_LEVELS)
         top = slice(0, 2**n_top - 1)
-        sides = (X @ self.directions[top].T >= self.thresholds[top]).ravel()
+        sides = (_product(X, self.directions[top]) >= self.thresholds[top]).ravel()
         first = np.arange(len(X)) * top.stop
         for _ in range(n_top):
             _go_down(at, sides.take(first + at, mode="clip"))
@@ -171,6 +174,18 @@ class BisectingTree:
 
     def _child(self, node: Labels, right: NDArray[np.bool_]) -> Labels:
         return self.children.ravel()[2 * node + right]
+
+
+def _product(X: Array, directions: Array) -> Array:
+    """X directions^T by products of one shape: which rows come together does not change a row's last digit."""
+    n_tiles = -(-len(X) // TILE)
+    if len(X) < n_tiles * TILE:
+        padded = np.zeros((n_tiles * TILE, X.shape[1]), X.dtype)
+        padded[: len(X)] = X
+    else:
+        padded = np.ascontiguousarray(X)
+    products = np.matmul(padded.reshape(n_tiles, TILE, -1), directions.T)
+    return products.reshape(n_tiles * TILE, -1)[: len(X)]
 
 
 def _go_down(at: Labels, right: NDArray[np.bool_]) -> None:
@@ -322,7 +337,9 @@ def even_kmeans(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array
     else:
         seed = int(rng.integers(2**31 - 1))
         kmeans = KMeans(n_blocks, n_init=1, max_iter=50, random_state=seed)  # pyright: ignore[reportArgumentType]
-        centres = kmeans.fit(sample).cluster_centers_
+        # Its threads add up centres in the order in which they come.
+        with threadpool_limits(1, user_api="openmp"):
+            centres = kmeans.fit(sample).cluster_centers_
     partition = NearestCentre(_with_price(centres, _even_prices(sample, centres)), metric)
     return partition, _assign_evenly(partition.lift(X), partition.centres)
 
