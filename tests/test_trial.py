@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers import small_forest, wavy
 from ssgp.calibration import Components
 from ssgp.forest import LeftOut
 from ssgp.row_tables import MemoryTable
@@ -87,3 +88,16 @@ def test_the_level_that_predicts_better_is_chosen(rng):
 def test_trials_of_different_numbers_of_trees_are_pooled(rng):
     calibration = learn_calibration([trial(rng, trees=3), trial(rng, trees=2)], 0, None, 1)
     assert calibration.noise == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["planted", "refilled"])
+def test_the_leaves_that_are_delivered_are_those_of_the_trial(more, monkeypatch):
+    """The largest leaves have no ancestors in a trial, so that whether to shrink leaves does not matter to them."""
+    monkeypatch.setattr("ssgp.planting.choose_level", lambda trials: 0)
+    X, y, _ = wavy(1500)
+    kept = {"correct": False, "keep_rows": True}
+    shrunk, plain = (small_forest(shrink=shrink, **kept).fit(X[:1400], y[:1400]) for shrink in (True, False))
+    if more:
+        for model in (shrunk, plain):
+            model.partial_fit(X[1400:], y[1400:])
+    np.testing.assert_array_equal(shrunk.predict_interval(X), plain.predict_interval(X))

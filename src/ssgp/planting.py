@@ -124,7 +124,7 @@ class Planter:
 
     def refill(self, table: RowTable, forest: Forest, seedlings: list[Seedling]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies, correction and calibration stay."""
-        recipe = self._with_leaves(forest.trees[0].partition.n_blocks)
+        recipe = replace(self.recipe, n_leaves=forest.trees[0].partition.n_blocks, groups=tuple(seedlings[0].groups))
         trees = self._in_threads([partial(self._fill, table, seedling, recipe) for seedling in seedlings], inf)
         group = forest.trees[0].levels[0].group
         refilled = replace(forest, trees=tuple(tree for tree, _ in trees))
@@ -141,7 +141,9 @@ class Planter:
 
     def _finish(self, table: RowTable, recipe: TreeRecipe, seedlings: list[Seedling]) -> tuple[Forest, list[Seedling]]:
         """Fill the trees of a trial, as deep as the recipe says, with all rows."""
-        cut = [replace(own, partition=own.partition.coarser(recipe.n_leaves)) for own in seedlings]
+        cut = [
+            replace(own, partition=own.partition.coarser(recipe.n_leaves), groups=recipe.groups) for own in seedlings
+        ]
 
         def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
             return self._grown(f"all-{i}", table, lambda: cut[i], cut[i].waves, recipe)
@@ -159,7 +161,10 @@ class Planter:
         """The recipe whose leaves are the nodes of that level."""
         if self.recipe.average_prunings:
             return self.recipe
-        return self._with_leaves(self.recipe.n_leaves // self.recipe.groups[level])
+        leaf = self.recipe.groups[level]
+        # The same ancestors as in the trial: what was learned there of the leaves' noise holds for these alone.
+        groups = tuple(group // leaf for group in self.recipe.groups[: level + 1])
+        return replace(self.recipe, n_leaves=self.recipe.n_leaves // leaf, groups=groups)
 
     def _with_leaves(self, n_leaves: int) -> TreeRecipe:
         return replace(self.recipe, n_leaves=n_leaves, groups=TreeRecipe.groups_of(n_leaves.bit_length() - 1))
@@ -190,7 +195,9 @@ class Planter:
             own = waves[i * n_draws // n_trees]
 
             def sow() -> Seedling:
-                return Seedling(grow_partition(sample, lengthscale, recipe, seeds[i][0]), own, seeds[i][1])
+                return Seedling(
+                    grow_partition(sample, lengthscale, recipe, seeds[i][0]), own, seeds[i][1], recipe.groups
+                )
 
             return self._grown(f"{name}-{i}", table, sow, own, recipe, tested(i))
 

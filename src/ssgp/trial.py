@@ -27,11 +27,12 @@ CORRECTING_ROWS = 500_000
 
 @dataclass(frozen=True)
 class Seedling:
-    """What a tree is before rows fill it: its leaves, its waves, the seed of its sketches."""
+    """What a tree is before rows fill it: its leaves, its waves, the seed of its sketches, its levels of models."""
 
     partition: BisectingTree
     waves: Waves
     seed: int
+    groups: tuple[int, ...]
 
 
 @dataclass(frozen=True)
