@@ -20,7 +20,7 @@ def branch(rng, weighted, sizes=(12, 3, 0, 20)):
 
 def both(phi, block, bounds, shrink, signs, ridge=RIDGE):
     """Levels solved from sums, and the leaves solved from rows."""
-    levels = solve_branch(leaf_sums(phi, block, bounds), GROUPS, ridge, signs, shrink, factors=True)
+    levels = solve_branch(leaf_sums(phi, block, bounds), GROUPS, ridge, signs, shrink, factors=np.float64)
     prior = np.repeat(levels[0].weights, 4, axis=0) if shrink else None
     return levels, SmallLeaves.of(phi, block, bounds, prior, ridge, np.float64)
 

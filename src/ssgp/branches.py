@@ -68,7 +68,9 @@ def fill_branch(
     above = [group for group in groups if group >= summed]
     dtype = _sum_dtype(block.total / len(bounds[summed::summed]), ridge, waves)
     sums = leaf_sums(phi, block, bounds[::summed], dtype)
-    levels = solve_branch(sums, [group // summed for group in above], ridge, signs, shrink, factors=leave_out)
+    levels = solve_branch(
+        sums, [group // summed for group in above], ridge, signs, shrink, dtype if leave_out else None
+    )
     errors, moved = left_out_errors(phi, block, bounds, levels, above, shrink) if leave_out else (None, phi)
     if small:
         prior = np.repeat(levels[-1].weights, summed, axis=0) if shrink else None
@@ -100,7 +102,7 @@ def _fill_in_parts(
 
     dtype = _sum_dtype(block.total / (len(bounds) - 1), ridge, waves)
     sums = reduce(LeafSums.merge, (leaf_sums(*part, dtype) for part in parts()))
-    levels = solve_branch(sums, groups, ridge, signs, shrink, factors=leave_out)
+    levels = solve_branch(sums, groups, ridge, signs, shrink, dtype if leave_out else None)
     if not leave_out:
         return levels, None
     errors = [left_out_errors(*part, levels, groups, shrink)[0] for part in parts()]

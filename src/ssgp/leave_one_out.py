@@ -47,7 +47,7 @@ def left_out_errors(
     bounds : int array of shape (p + 1,)
         Where the leaves begin and end.
     levels : sequence of SolvedNodes
-        Models of the branch from its root down, with their factors.
+        Models of the branch from its root down, with their factors, in whose precision it is worked.
     groups : sequence of int
         Leaves under a node of each level.
     shrink : bool
@@ -60,12 +60,14 @@ def left_out_errors(
     moved : array of shape (n, q)
         By how much leaving a row out moves the weights that a next level would be shrunk towards.
     """
+    factors = [nodes.factor for nodes in levels if nodes.factor is not None]
+    if len(factors) < len(levels):
+        raise ValueError("left_out_errors needs nodes that were solved with their factors")
     errors = np.empty((len(levels), len(phi)), np.float32)
-    weighted, moved = block.weighted(phi), np.zeros_like(phi)
-    for level, (nodes, group) in enumerate(zip(levels, groups, strict=True)):
-        if nodes.factor is None:
-            raise ValueError("left_out_errors needs nodes that were solved with their factors")
-        root = inverse_of_lower(nodes.factor)
+    phi = phi.astype(factors[0].dtype, copy=False)
+    weighted, moved = block.weighted(phi).astype(phi.dtype, copy=False), np.zeros_like(phi)
+    for level, (nodes, group, factor) in enumerate(zip(levels, groups, factors, strict=True)):
+        root = inverse_of_lower(factor)
         inverse = root.swapaxes(1, 2) @ root
         for k, (start, stop) in enumerate(pairwise(bounds[::group].tolist())):
             rows = slice(start, stop)

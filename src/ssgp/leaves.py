@@ -95,7 +95,7 @@ class SolvedNodes:
         log |A / ridge|.
     ridge : array of shape (p,)
         The ridge, raised where rounding asks for it.
-    factor : array of shape (p, q, q), float32, or None
+    factor : array of shape (p, q, q), or None
         Cholesky factors of A, where they were asked for.
     """
 
@@ -134,7 +134,12 @@ class NodeArrays:
 
 
 def solve_branch(
-    leaves: LeafSums, groups: Sequence[int], ridge: float, signs: Array, shrink: bool = True, factors: bool = False
+    leaves: LeafSums,
+    groups: Sequence[int],
+    ridge: float,
+    signs: Array,
+    shrink: bool = True,
+    factors: type[np.floating] | None = None,
 ) -> list[SolvedNodes]:
     """Solve a branch from its root down.
 
@@ -150,8 +155,8 @@ def solve_branch(
         What the covariances are sketched with: E signs^T signs = I.
     shrink : bool
         Whether weights are shrunk towards the parent's, or all towards zero.
-    factors : bool
-        Whether to return Cholesky factors too.
+    factors : float64, float32 or None
+        What to return Cholesky factors in, if at all.
 
     Returns
     -------
@@ -167,7 +172,9 @@ def solve_branch(
     return solved
 
 
-def _solve(sums: LeafSums, prior: Array | None, ridge: float, signs: Array, factors: bool) -> SolvedNodes:
+def _solve(
+    sums: LeafSums, prior: Array | None, ridge: float, signs: Array, factors: type[np.floating] | None
+) -> SolvedNodes:
     """Solve nodes whose weights have the prior mean given, or zero.
 
     One Cholesky factorisation of [[A, c], [c^T, y^T y]] also holds L^-1 c and the residual sum of squares.
@@ -195,7 +202,7 @@ def _solve(sums: LeafSums, prior: Array | None, ridge: float, signs: Array, fact
         weights += prior
     rss = np.maximum(pivots[:, size] ** 2 - guard, 0.0)
     log_determinant = 2.0 * np.log(pivots[:, :size]).sum(axis=1) - size * np.log(ridges)
-    kept = factor[:, :size, :size].astype(np.float32) if factors else None
+    kept = None if factors is None else factor[:, :size, :size].astype(factors)
     return SolvedNodes(weights, sketch, sums.count, rss, log_determinant, ridges, kept)
 
 
