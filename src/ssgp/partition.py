@@ -35,7 +35,7 @@ LINEAR_RIDGE = 1e-3
 MIN_SIDE_ROWS = 10
 PRODUCT_LEVELS = 5
 # in products of so many rows.
-TILE = 256
+TILE = 64
 
 
 class Partition(Protocol):
