@@ -123,7 +123,7 @@ def test_killed_while_the_first_file_is_written(tmp_path):
         part.touch()
     os.rename(tmp_path / "fit.json", part)
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.begin({"seed": 1})
+    checkpoint.begin({"seed": 1, "number of rows": 7, "version of ssgp": "0.1"})
     assert Checkpoint(tmp_path).same_seed(2) == 1
     checkpoint.delete()
     assert not tmp_path.exists()

@@ -57,8 +57,12 @@ def test_what_is_set_is_kept(n_rows):
 
 
 def test_leaves_are_as_many_as_fit_and_a_power_of_two():
-    for n_rows, leaf_size, depth in [(1000, 1000, 0), (1000, 500, 1), (1000, 501, 0), (1024, 1, 10), (10, 100, 0)]:
+    for n_rows, leaf_size, depth in [(1000, 1000, 0), (1000, 500, 1), (1000, 501, 0), (2048, 2, 10), (10, 100, 0)]:
         assert sizes(n_rows, leaf_size=leaf_size).depth == depth
+
+
+def test_every_leaf_can_have_a_row_though_a_tenth_is_held_out():
+    assert [sizes(n_rows, leaf_size=1).depth for n_rows in (1024, 1136, 1137)] == [9, 9, 10]
 
 
 def test_trees_share_waves_on_large_tables_only():
