@@ -217,6 +217,25 @@ class TestEffects:
         np.testing.assert_allclose(display.mean, averages(pipeline, moved)[0])
         assert {pd.Timestamp(value).weekday() for value in display.variation.values} == {0}
 
+    @pytest.mark.parametrize("part", [0, 2])
+    def test_rows_without_a_time_have_no_tick(self, pipeline, part):
+        table, _ = mixed_rows(90)
+        table.loc[::3, "when"] = pd.NaT
+        drawn = plot.EffectDisplay.from_estimator(pipeline, table, "when", part=part).plot().ax_
+        (rug,) = (line for line in drawn.lines if line.get_marker() == "|")
+        when = table["when"].dropna()
+        known = when if part == 2 else (when - when.dt.normalize()) / pd.Timedelta(hours=1)
+        ticks = np.asarray(rug.get_xdata())
+        assert 0 < len(ticks) <= 60
+        assert set(ticks) <= set(known.to_numpy())
+
+    def test_rows_without_a_time_make_no_week(self, pipeline):
+        """The middle of two times far apart is in a week of no row."""
+        table, _ = mixed_rows(5)
+        when = np.array(["2021-03-01", "2021-03-08", "2021-06-07", "2021-06-14", "NaT"], dtype="M8[us]")
+        display = plot.EffectDisplay.from_estimator(pipeline, table.assign(when=when), "when", part=2)
+        assert display.variation.values.tolist() == when[:4].tolist()
+
     def test_of_times_with_a_zone_and_of_text_that_is_time(self):
         table, y = mixed_rows(100)
         zoned = table.assign(when=table["when"].dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"))
@@ -331,6 +350,18 @@ class TestUncertainty:
         display = plot.UncertaintyDisplay.from_estimator(model, table, "n")
         assert display.sizes.tolist() == [30, 30, 30]
         assert display.edges.tolist() == [0.5, 1.5, 3.0, 5.0]
+
+    @pytest.mark.parametrize("part", [0, 1, 2])
+    def test_rows_without_a_time_have_no_bin(self, pipeline, part):
+        table, _ = mixed_rows(100)
+        table.loc[::3, "when"] = pd.NaT
+        whole, known = (
+            plot.UncertaintyDisplay.from_estimator(pipeline, rows, "when", part=part)
+            for rows in (table, table[table["when"].notna()])
+        )
+        assert whole.sizes.tolist() == known.sizes.tolist()
+        assert whole.edges.tolist() == known.edges.tolist()
+        np.testing.assert_allclose(whole.means, known.means)
 
     def test_inputs_that_tell_most_come_first(self, data, fitted):
         figure = plot.plot_uncertainty(fitted("forest"), data[0], feature_names=["a", "b", "c"])
