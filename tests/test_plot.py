@@ -325,6 +325,13 @@ class TestImportances:
         assert sorted(display.names) == ["kind", "size", "when"]
         assert display.importances[0] == display.importances.max() > 0.1
 
+    @pytest.mark.parametrize("rises", [[-0.2, -0.5], [0.0, -0.5], [0.3, -0.1], [0.3, 0.1], [0.0, 0.0]])
+    def test_are_inside_their_axis(self, rises):
+        axes = plot.ImportanceDisplay(["a", "b"], rises).plot().ax_
+        left, right = axes.get_xlim()
+        assert left <= min(0.0, *rises)
+        assert max(0.0, *rises) < right
+
 
 class TestUncertainty:
     def test_means_by_category_are_a_plain_loop(self, pipeline):
