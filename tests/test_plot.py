@@ -1,6 +1,7 @@
 """Figures: what is drawn, against counts and loops made here."""
 
 import io
+import math
 import subprocess
 import sys
 from itertools import pairwise
@@ -27,6 +28,7 @@ from ssgp import (
     VSSGPRegressor,
     plot,
 )
+from ssgp.plot.calibration import DeviationGroups
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -84,6 +86,18 @@ def pipeline():
     return make_pipeline(TableEncoder(), SSGPRegressor(n_frequencies=8, max_iter=10, random_state=0)).fit(table, y)
 
 
+def central_counts(n, share):
+    """The smallest and largest count such that either tail beyond it has at most a fortieth, from binomial sums."""
+    chances = [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]
+    low = min(k for k in range(n + 1) if sum(chances[: k + 1]) >= 0.025)
+    high = max(k for k in range(n + 1) if sum(chances[k:]) > 0.025)
+    return low, high
+
+
+def within(shares, band):
+    return (band[0] <= shares) & (shares <= band[1])
+
+
 class TestCalibration:
     def test_pit_of_a_normal_model_is_scipys(self, data, fitted):
         mean, deviation = fitted("ssgp").predict(data[0], return_std=True)
@@ -105,6 +119,42 @@ class TestCalibration:
         low, high = (round(500 * end) for end in plot.PITDisplay(np.full(500, 0.5)).band())
         assert binom.cdf(high, 500, 1 / 20) - binom.cdf(low - 1, 500, 1 / 20) >= 0.95
         assert binom.cdf(high - 1, 500, 1 / 20) < 0.975 <= binom.cdf(high, 500, 1 / 20)
+
+    @pytest.mark.parametrize("n_rows", [1, 7, 40, 333])
+    def test_bands_of_coverage_end_where_a_fortieth_is_left(self, n_rows):
+        display = plot.CoverageDisplay(np.full(n_rows, 0.5))
+        for level, low, high in zip(display.levels, *display.band(), strict=True):
+            assert (n_rows * low, n_rows * high) == pytest.approx(central_counts(n_rows, level))
+
+    @pytest.mark.parametrize("level", [0.5, 0.95])
+    def test_bands_of_groups_are_those_of_their_own_sizes(self, level):
+        sizes = np.array([3, 25, 26, 120])
+        groups = DeviationGroups(sizes, np.ones(4), np.ones(4), np.ones(4))
+        low, high = plot.CoverageByDeviationDisplay(groups, level).band()
+        expected = [central_counts(int(size), level) for size in sizes]
+        np.testing.assert_allclose(np.column_stack([sizes * low, sizes * high]), expected)
+
+    def test_right_predictions_are_in_the_bands_95_times_in_a_hundred(self, rng):
+        """Somewhat more often, as counts are whole."""
+        inside, grouped = [], []
+        for y, mean in zip(*rng.normal(size=(2, 1000, 400)), strict=True):
+            std = rng.uniform(0.5, 2.0, size=400)
+            given = mean + std * y, mean, std
+            display = plot.CoverageDisplay.from_predictions(*given)
+            inside.append(within(display.observed(), display.band()))
+            by_deviation = plot.CoverageByDeviationDisplay.from_predictions(*given, n_groups=4, level=0.8)
+            grouped.append(within(by_deviation.groups.covered, by_deviation.band()))
+        for share in (*np.mean(inside, axis=0), *np.mean(grouped, axis=0)):
+            assert 0.93 < share < 0.985
+
+    def test_wrong_predictions_are_outside_the_bands(self, rng):
+        y = rng.normal(size=2000)
+        for factor in (0.8, 1.25):
+            given = y, np.zeros(2000), np.full(2000, factor)
+            display = plot.CoverageDisplay.from_predictions(*given)
+            assert not within(display.observed(), display.band())[2:].any()
+            by_deviation = plot.CoverageByDeviationDisplay.from_predictions(*given, n_groups=2)
+            assert not within(by_deviation.groups.covered, by_deviation.band()).any()
 
     @pytest.mark.parametrize("name", ["forest", "ssgp"])
     def test_coverage_is_a_count_of_intervals(self, data, fitted, name):
