@@ -29,6 +29,7 @@ from ssgp import (
     plot,
 )
 from ssgp.plot.calibration import DeviationGroups
+from ssgp.plot.variation import Variation
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -419,6 +420,13 @@ class TestUncertainty:
         assert whole.sizes.tolist() == known.sizes.tolist()
         assert whole.edges.tolist() == known.edges.tolist()
         np.testing.assert_allclose(whole.means, known.means)
+
+    def test_an_input_that_few_rows_have_tells_little(self):
+        deviation, own = np.array([2.0] + [1.0] * 4 + [0.0] * 5), np.array([7.0] + [np.nan] * 9)
+        variation = Variation("n", "n", "number", np.array([7.0]), own, pa.nulls)
+        display = plot.UncertaintyDisplay(variation, deviation)
+        assert display.sizes.tolist() == [1]
+        assert display.explained() == pytest.approx((2.0 - 0.6) ** 2 / 10 / np.var(deviation))
 
     def test_inputs_that_tell_most_come_first(self, data, fitted):
         figure = plot.plot_uncertainty(fitted("forest"), data[0], feature_names=["a", "b", "c"])
