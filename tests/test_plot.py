@@ -132,7 +132,7 @@ class TestCalibration:
         sizes = np.array([3, 25, 26, 120])
         groups = DeviationGroups(sizes, np.ones(4), np.ones(4), np.ones(4))
         low, high = plot.CoverageByDeviationDisplay(groups, level).band()
-        expected = [central_counts(int(size), level) for size in sizes]
+        expected = np.array([central_counts(int(size), level) for size in sizes])
         np.testing.assert_allclose(np.column_stack([sizes * low, sizes * high]), expected)
 
     def test_right_predictions_are_in_the_bands_95_times_in_a_hundred(self, rng):
