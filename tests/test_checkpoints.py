@@ -223,12 +223,15 @@ def test_a_command_that_was_really_killed(table, tmp_path):
         command += ["--set", setting]
     resumable = [*command, "--checkpoint", "parts", "--out", "model"]
     process = subprocess.Popen(resumable, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while not list((tmp_path / "parts").glob("fold-*")) and time.monotonic() < until:
-        time.sleep(0.01)
-    assert list((tmp_path / "parts").glob("fold-*"))
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    try:
+        until = time.monotonic() + 60
+        while not list((tmp_path / "parts").glob("fold-*")) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert list((tmp_path / "parts").glob("fold-*"))
+    finally:
+        process.kill()
+        ended = process.wait()
+    assert ended == -signal.SIGKILL
     assert not (tmp_path / "model").exists()
     for own in (resumable, [*command, "--out", "whole"]):
         subprocess.run(own, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)

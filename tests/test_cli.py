@@ -116,7 +116,9 @@ class TestFit:
             monkeypatch.setattr("ssgp.cli.memory.BYTES_A_VALUE", 1e9)
         (data := tmp_path / "data").mkdir()
         for name, codes in {"0.csv": ["007", "10"], "1.csv": ["A0", "10"]}.items():
-            (data / name).write_text("\n".join(["code,y", *(f"{codes[i % 2]},{i % 2 + i / 100}" for i in range(20))]))
+            (data / name).write_text(
+                "\n".join(["code,y", *(f"{codes[i % 2]},{i % 2 + i / 100}" for i in range(20))]), encoding="utf-8"
+            )
         code, out, err = run("fit", data, "--target", "y", "--kind", "code=category", *QUICK, "--out", tmp_path / "m")
         assert code == 0, err
         assert "code: 3 categories, one feature each" in out
@@ -150,7 +152,7 @@ class TestFit:
 
     def test_weights_of_rows_without_a_target_do_not_matter(self, tmp_path):
         rows = "".join(f"{i},{i},1\n" for i in range(20))
-        (tmp_path / "t.csv").write_text(f"x,y,w\n1,,\n2,,-1\n3,,inf\n{rows}")
+        (tmp_path / "t.csv").write_text(f"x,y,w\n1,,\n2,,-1\n3,,inf\n{rows}", encoding="utf-8")
         arguments = ("--target", "y", "--weight", "w", "--model", "ssgp", *SMALL_SSGP, "--out", tmp_path / "m")
         code, _, err = run("fit", tmp_path / "t.csv", *arguments)
         assert code == 0, err
@@ -158,10 +160,9 @@ class TestFit:
     def test_the_search_for_a_start_keeps_the_time_limit(self, folder):
         settings = ("--model", "ssgp", "--set", "n_restarts=1000000", "--max-time", "0.5")
         began = time.monotonic()
-        code, out, _ = run("fit", folder / "train.csv", "--target", "height", *settings, "--out", folder / "x")
-        assert code == 0
+        assert run("fit", folder / "train.csv", "--target", "height", *settings, "--out", folder / "x")[0] == 0
         assert time.monotonic() - began < 10
-        assert "0 steps" in out
+        assert read_summary(folder / "x")["training"]["n_iter_"] == 0
 
     def test_a_time_limit_ends_learning(self, folder):
         settings = ("--model", "svbssgp", "--set", "max_iter=1000000", "--set", "tol=none", "--max-time", "0.5")
@@ -239,9 +240,9 @@ class TestPredict:
         np.testing.assert_allclose(found["mean"], model.predict(new), rtol=1e-12, atol=1e-12)
 
     def test_keys_of_several_files_need_not_look_alike(self, folder, tmp_path):
-        rows = (folder / "new.csv").read_text().splitlines()
-        (tmp_path / "1.csv").write_text("\n".join(rows[:100]))
-        (tmp_path / "2.csv").write_text("\n".join([rows[0], "x,1,1,red,2024-01-01,m,1"]))
+        rows = (folder / "new.csv").read_text(encoding="utf-8").splitlines()
+        (tmp_path / "1.csv").write_text("\n".join(rows[:100]), encoding="utf-8")
+        (tmp_path / "2.csv").write_text("\n".join([rows[0], "x,1,1,red,2024-01-01,m,1"]), encoding="utf-8")
         assert run("predict", folder / "m", tmp_path, "--out", folder / "keys.csv")[0] == 0
         assert predicted(folder / "keys.csv")["id"][-2:].to_pylist() == ["0098", "x"]
 
@@ -263,11 +264,11 @@ class TestPredict:
     def test_text_is_read_as_it_was_in_fit(self, folder, model):
         """In these rows colours look like numbers, and numbers like integers."""
         (folder / "odd.csv").write_text(
-            "east,north,colour,when,id\n1,2,7,2024-01-05 10:00:00,007\n0,,8,2024-02-01,008\n"
+            "east,north,colour,when,id\n1,2,7,2024-01-05 10:00:00,007\n0,,8,2024-02-01,008\n", encoding="utf-8"
         )
         path = folder / "odd_out.csv"
         assert run("predict", folder / "m", folder / "odd.csv", "--keep", "id", "--out", path)[0] == 0
-        assert path.read_text().splitlines()[1].startswith('"007"')
+        assert path.read_text(encoding="utf-8").splitlines()[1].startswith('"007"')
         rows = pa.table(
             {
                 "east": [1.0, 0.0],
@@ -281,11 +282,11 @@ class TestPredict:
     @pytest.mark.parametrize("zone", ["", "Z"])
     def test_times_with_nanoseconds(self, zone, tmp_path):
         rows = "".join(f"2024-01-{i % 28 + 1:02d} 10:00:{i:02d}.123456789{zone},{i}\n" for i in range(60))
-        (tmp_path / "t.csv").write_text(f"when,y\n{rows}")
+        (tmp_path / "t.csv").write_text(f"when,y\n{rows}", encoding="utf-8")
         arguments = ("--target", "y", "--model", "ssgp", *SMALL_SSGP, "--out", tmp_path / "m")
         assert run("fit", tmp_path / "t.csv", *arguments)[0] == 0
         assert run("predict", tmp_path / "m", tmp_path / "t.csv", "--out", tmp_path / "p.csv")[0] == 0
-        (tmp_path / "late.csv").write_text(f"when,y\n9999-12-31 10:00:00{zone},1\n")
+        (tmp_path / "late.csv").write_text(f"when,y\n9999-12-31 10:00:00{zone},1\n", encoding="utf-8")
         assert run("predict", tmp_path / "m", tmp_path / "late.csv", "--out", tmp_path / "p.csv")[0] == 0
 
     def test_keep_nothing(self, folder):
@@ -326,7 +327,7 @@ class TestReport:
             target="height",
             seen_in_training=False,
         )
-        assert (folder / "page.html").read_text() == (folder / "other.html").read_text()
+        assert (folder / "page.html").read_text(encoding="utf-8") == (folder / "other.html").read_text(encoding="utf-8")
 
     def test_large_tables_are_sampled_as_they_are_read(self, folder, monkeypatch):
         monkeypatch.setattr("ssgp.cli.report_command.MOST_ROWS", 100)
@@ -337,7 +338,7 @@ class TestReport:
         assert code == 0, err
         assert "100 of 297 rows, target height" in out
         assert "3 rows left out, where the target 'height' is missing" in err
-        assert "100 of 297 rows, drawn at random" in Page(path.read_text()).text()
+        assert "100 of 297 rows, drawn at random" in Page(path.read_text(encoding="utf-8")).text()
 
     def test_quiet_says_nothing(self, folder, monkeypatch):
         monkeypatch.setattr("ssgp.cli.report_command.write_report", lambda *_, **__: None)
@@ -413,7 +414,9 @@ class TestEvaluate:
         assert "Predicts east\n" in out
 
     def test_targets_whose_squares_overflow(self, folder):
-        (folder / "huge.csv").write_text("east,north,colour,when,height\n" + "1,1,red,2024-01-01,1e200\n" * 3)
+        (folder / "huge.csv").write_text(
+            "east,north,colour,when,height\n" + "1,1,red,2024-01-01,1e200\n" * 3, encoding="utf-8"
+        )
         code, out, err = run("evaluate", folder / "m", folder / "huge.csv", "--json")
         assert (code, err) == (0, "")
         assert json.loads(out)["model"]["rmse"] is None
@@ -426,7 +429,7 @@ class TestEvaluate:
 
     def test_targets_that_are_true_or_false(self, folder):
         rows = "".join(f"{i},{str(i > 30).lower()}\n" for i in range(60))
-        (folder / "late.csv").write_text(f"x,late\n{rows}")
+        (folder / "late.csv").write_text(f"x,late\n{rows}", encoding="utf-8")
         arguments = ("--target", "late", "--model", "ssgp", *SMALL_SSGP, "--out", folder / "late")
         assert run("fit", folder / "late.csv", *arguments)[0] == 0
         code, out, _ = run("evaluate", folder / "late", folder / "late.csv", "--json")
@@ -479,7 +482,7 @@ class TestCalibrate:
         assert "Recalibrated on 297 rows: moved by " in out
         page = folder / "calibrated.html"
         assert run("report", calibrated[1], folder / "new.parquet", "--out", page)[0] == 0
-        assert "fitted to 297 rows, recalibrated on 297 others" in page.read_text()
+        assert "fitted to 297 rows, recalibrated on 297 others" in page.read_text(encoding="utf-8")
 
     def test_recalibrating_again_starts_from_the_model(self, folder, calibrated):
         path = folder / "twice"
@@ -521,7 +524,7 @@ class TestCalibrate:
         nowhere = folder / "nowhere" / "model"
         assert "there is no such folder" in fails("evaluate", *arguments, "--calibrate", "--out", nowhere)
         few = folder / "few.csv"
-        few.write_text("\n".join((folder / "new.csv").read_text().splitlines()[:20]))
+        few.write_text("\n".join((folder / "new.csv").read_text(encoding="utf-8").splitlines()[:20]), encoding="utf-8")
         told = fails("evaluate", folder / "m", few, "--calibrate", "--out", path)
         assert "--calibrate" in told
         assert "has 16 rows in which the target 'height' is known; at least 20 are needed" in told

@@ -3,13 +3,14 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -494,12 +495,38 @@ def test_curves_are_means_over_the_splits_that_all_have(name):
     figure = drawing.draw(Results(rows))
     assert figure is not None
     assert sorted(np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].lines) == [[1.0], [2.0]]
-    plt.close(figure)
+
+
+class TestFiguresOfAnotherProcess:
+    """Drawn by a script that asserts something of them."""
+
+    def draw(self, folder, then, **environment):
+        rows = made_up(mnlp=-1.0) + made_up(iteration=30, mnlp=-2.0)
+        code = f"""
+import sys
+from pathlib import Path
+import matplotlib as mpl
+mpl.use("pdf")
+from ssgp.experiments.figures import draw_all
+from ssgp.experiments.store import Results
+drawn = draw_all(Results({rows!r}), Path({str(folder)!r}))
+assert {then}
+"""
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, timeout=300, check=True)
+
+    def test_leave_backend_and_pyplot_alone(self, tmp_path):
+        self.draw(tmp_path, "mpl.get_backend() == 'pdf' and 'matplotlib.pyplot' not in sys.modules")
+        assert (tmp_path / "gamma-mnlp.png").stat().st_size > 0
+
+    def test_are_read_as_they_were_written_whatever_the_locale(self, tmp_path):
+        """Negative numbers have a minus sign, which ASCII has not."""
+        plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+        self.draw(tmp_path, "chr(0x2212) in drawn['gamma-mnlp']", **plain)
 
 
 def test_the_page_has_the_sizes_of_what_is_run_alone(tmp_path):
     write_page(Results([]), tmp_path)
-    (blog,) = re.findall("<li>(BLOG: .*?)</li>", (tmp_path / "index.html").read_text())
+    (blog,) = re.findall("<li>(BLOG: .*?)</li>", (tmp_path / "index.html").read_text(encoding="utf-8"))
     assert "blocks for PIC+" not in blog
     assert "PIC+" in blog
     assert "inducing inputs" in blog
@@ -508,7 +535,7 @@ def test_the_page_has_the_sizes_of_what_is_run_alone(tmp_path):
 
 class TestPage:
     def test_a_quick_run_has_every_figure_and_every_verdict(self, quick_run):
-        text = (quick_run.out / "index.html").read_text()
+        text = (quick_run.out / "index.html").read_text(encoding="utf-8")
         page = Page(text)
         assert page.tags["svg"] == page.tags["figure"] == 11
         assert {path.stem for path in quick_run.out.glob("*.png")} == {
@@ -520,7 +547,7 @@ class TestPage:
         assert "What failed" not in text
 
     def test_is_one_file_that_asks_for_nothing(self, quick_run):
-        page = Page((quick_run.out / "index.html").read_text())
+        page = Page((quick_run.out / "index.html").read_text(encoding="utf-8"))
         assert max(page.ids.values()) == 1
         assert all(address.startswith("#") or address == "data:," for address in page.addresses)
         assert {address[1:] for address in page.addresses if address.startswith("#")} <= set(page.ids)
@@ -544,11 +571,11 @@ class TestPage:
 
     def test_no_results_make_a_page_that_says_so(self, tmp_path):
         assert write_page(Results([]), tmp_path) == []
-        assert "Nothing has been run yet" in (tmp_path / "index.html").read_text()
+        assert "Nothing has been run yet" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
     def test_failures_are_named_on_the_page(self, tmp_path):
         write_page(Results(made_up(error="MemoryError: <too much>")), tmp_path)
-        assert "MemoryError: &lt;too much&gt;" in (tmp_path / "index.html").read_text()
+        assert "MemoryError: &lt;too much&gt;" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
     def test_opens_in_a_browser(self, quick_run, tmp_path):
         shown = browse(quick_run.out / "index.html", tmp_path)

@@ -1,6 +1,7 @@
 """Figures: what is drawn, against counts and loops made here."""
 
 import io
+import math
 import subprocess
 import sys
 from itertools import pairwise
@@ -27,6 +28,8 @@ from ssgp import (
     VSSGPRegressor,
     plot,
 )
+from ssgp.plot.calibration import DeviationGroups
+from ssgp.plot.variation import Variation
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -84,6 +87,18 @@ def pipeline():
     return make_pipeline(TableEncoder(), SSGPRegressor(n_frequencies=8, max_iter=10, random_state=0)).fit(table, y)
 
 
+def central_counts(n, share):
+    """The smallest and largest count such that either tail beyond it has at most a fortieth, from binomial sums."""
+    chances = [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]
+    low = min(k for k in range(n + 1) if sum(chances[: k + 1]) >= 0.025)
+    high = max(k for k in range(n + 1) if sum(chances[k:]) > 0.025)
+    return low, high
+
+
+def within(shares, band):
+    return (band[0] <= shares) & (shares <= band[1])
+
+
 class TestCalibration:
     def test_pit_of_a_normal_model_is_scipys(self, data, fitted):
         mean, deviation = fitted("ssgp").predict(data[0], return_std=True)
@@ -105,6 +120,42 @@ class TestCalibration:
         low, high = (round(500 * end) for end in plot.PITDisplay(np.full(500, 0.5)).band())
         assert binom.cdf(high, 500, 1 / 20) - binom.cdf(low - 1, 500, 1 / 20) >= 0.95
         assert binom.cdf(high - 1, 500, 1 / 20) < 0.975 <= binom.cdf(high, 500, 1 / 20)
+
+    @pytest.mark.parametrize("n_rows", [1, 7, 40, 333])
+    def test_bands_of_coverage_end_where_a_fortieth_is_left(self, n_rows):
+        display = plot.CoverageDisplay(np.full(n_rows, 0.5))
+        for level, low, high in zip(display.levels, *display.band(), strict=True):
+            assert (n_rows * low, n_rows * high) == pytest.approx(central_counts(n_rows, level))
+
+    @pytest.mark.parametrize("level", [0.5, 0.95])
+    def test_bands_of_groups_are_those_of_their_own_sizes(self, level):
+        sizes = np.array([3, 25, 26, 120])
+        groups = DeviationGroups(sizes, np.ones(4), np.ones(4), np.ones(4))
+        low, high = plot.CoverageByDeviationDisplay(groups, level).band()
+        expected = np.array([central_counts(int(size), level) for size in sizes])
+        np.testing.assert_allclose(np.column_stack([sizes * low, sizes * high]), expected)
+
+    def test_right_predictions_are_in_the_bands_95_times_in_a_hundred(self, rng):
+        """Somewhat more often, as counts are whole."""
+        inside, grouped = [], []
+        for y, mean in zip(*rng.normal(size=(2, 1000, 400)), strict=True):
+            std = rng.uniform(0.5, 2.0, size=400)
+            given = mean + std * y, mean, std
+            display = plot.CoverageDisplay.from_predictions(*given)
+            inside.append(within(display.observed(), display.band()))
+            by_deviation = plot.CoverageByDeviationDisplay.from_predictions(*given, n_groups=4, level=0.8)
+            grouped.append(within(by_deviation.groups.covered, by_deviation.band()))
+        for share in (*np.mean(inside, axis=0), *np.mean(grouped, axis=0)):
+            assert 0.93 < share < 0.985
+
+    def test_wrong_predictions_are_outside_the_bands(self, rng):
+        y = rng.normal(size=2000)
+        for factor in (0.8, 1.25):
+            given = y, np.zeros(2000), np.full(2000, factor)
+            display = plot.CoverageDisplay.from_predictions(*given)
+            assert not within(display.observed(), display.band())[2:].any()
+            by_deviation = plot.CoverageByDeviationDisplay.from_predictions(*given, n_groups=2)
+            assert not within(by_deviation.groups.covered, by_deviation.band()).any()
 
     @pytest.mark.parametrize("name", ["forest", "ssgp"])
     def test_coverage_is_a_count_of_intervals(self, data, fitted, name):
@@ -217,6 +268,25 @@ class TestEffects:
         np.testing.assert_allclose(display.mean, averages(pipeline, moved)[0])
         assert {pd.Timestamp(value).weekday() for value in display.variation.values} == {0}
 
+    @pytest.mark.parametrize("part", [0, 2])
+    def test_rows_without_a_time_have_no_tick(self, pipeline, part):
+        table, _ = mixed_rows(90)
+        table.loc[::3, "when"] = pd.NaT
+        drawn = plot.EffectDisplay.from_estimator(pipeline, table, "when", part=part).plot().ax_
+        (rug,) = (line for line in drawn.lines if line.get_marker() == "|")
+        when = table["when"].dropna()
+        known = when if part == 2 else (when - when.dt.normalize()) / pd.Timedelta(hours=1)
+        ticks = np.asarray(rug.get_xdata())
+        assert 0 < len(ticks) <= 60
+        assert set(ticks) <= set(known.to_numpy())
+
+    def test_rows_without_a_time_make_no_week(self, pipeline):
+        """The middle of two times far apart is in a week of no row."""
+        table, _ = mixed_rows(5)
+        when = np.array(["2021-03-01", "2021-03-08", "2021-06-07", "2021-06-14", "NaT"], dtype="M8[us]")
+        display = plot.EffectDisplay.from_estimator(pipeline, table.assign(when=when), "when", part=2)
+        assert display.variation.values.tolist() == when[:4].tolist()
+
     def test_of_times_with_a_zone_and_of_text_that_is_time(self):
         table, y = mixed_rows(100)
         zoned = table.assign(when=table["when"].dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"))
@@ -306,6 +376,13 @@ class TestImportances:
         assert sorted(display.names) == ["kind", "size", "when"]
         assert display.importances[0] == display.importances.max() > 0.1
 
+    @pytest.mark.parametrize("rises", [[-0.2, -0.5], [0.0, -0.5], [0.3, -0.1], [0.3, 0.1], [0.0, 0.0]])
+    def test_are_inside_their_axis(self, rises):
+        axes = plot.ImportanceDisplay(["a", "b"], rises).plot().ax_
+        left, right = axes.get_xlim()
+        assert left <= min(0.0, *rises)
+        assert max(0.0, *rises) < right
+
 
 class TestUncertainty:
     def test_means_by_category_are_a_plain_loop(self, pipeline):
@@ -331,6 +408,25 @@ class TestUncertainty:
         display = plot.UncertaintyDisplay.from_estimator(model, table, "n")
         assert display.sizes.tolist() == [30, 30, 30]
         assert display.edges.tolist() == [0.5, 1.5, 3.0, 5.0]
+
+    @pytest.mark.parametrize("part", [0, 1, 2])
+    def test_rows_without_a_time_have_no_bin(self, pipeline, part):
+        table, _ = mixed_rows(100)
+        table.loc[::3, "when"] = pd.NaT
+        whole, known = (
+            plot.UncertaintyDisplay.from_estimator(pipeline, rows, "when", part=part)
+            for rows in (table, table[table["when"].notna()])
+        )
+        assert whole.sizes.tolist() == known.sizes.tolist()
+        assert whole.edges.tolist() == known.edges.tolist()
+        np.testing.assert_allclose(whole.means, known.means)
+
+    def test_an_input_that_few_rows_have_tells_little(self):
+        deviation, own = np.array([2.0] + [1.0] * 4 + [0.0] * 5), np.array([7.0] + [np.nan] * 9)
+        variation = Variation("n", "n", "number", np.array([7.0]), own, pa.nulls)
+        display = plot.UncertaintyDisplay(variation, deviation)
+        assert display.sizes.tolist() == [1]
+        assert display.explained() == pytest.approx((2.0 - 0.6) ** 2 / 10 / np.var(deviation))
 
     def test_inputs_that_tell_most_come_first(self, data, fitted):
         figure = plot.plot_uncertainty(fitted("forest"), data[0], feature_names=["a", "b", "c"])

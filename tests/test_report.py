@@ -1,6 +1,8 @@
 """The report: its numbers against counts made here, its page against what browsers and readers need."""
 
 import warnings
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,6 +63,11 @@ def page(written):
     return Page(written.read_text(encoding="utf-8"))
 
 
+def judged_at(pit) -> Any:
+    """Rows, of which it is known no more than where their targets are in their distributions."""
+    return SimpleNamespace(y=pit, pit=pit, rows=f"{len(pit)} rows")
+
+
 class TestNumbers:
     def test_are_those_of_a_direct_count(self, model, page):
         table, y = trips(200, seed=1)
@@ -73,6 +80,31 @@ class TestNumbers:
         assert f"median width of the 95 % intervals {100 * (1 - np.mean((y - mean) ** 2) / np.var(y)):.1f} %" in (
             page.text()
         )
+
+    # Of 138 rows 126 to 136 are within chance, and of 2,130 rows 2,003 to 2,043; 126 / 138 * 138 is less than 126.
+    @pytest.mark.parametrize(
+        ("held", "n_rows", "verdict"),
+        [
+            (125, 138, "fewer than"),
+            (126, 138, "as many as"),
+            (136, 138, "as many as"),
+            (137, 138, "more than"),
+            (2002, 2130, "fewer than"),
+            (2003, 2130, "as many as"),
+            (2043, 2130, "as many as"),
+            (2044, 2130, "more than"),
+            (0, 1, "as many as"),
+            (1, 1, "as many as"),
+        ],
+    )
+    def test_coverage_is_compared_with_chance(self, held, n_rows, verdict):
+        sentence = html.coverage_sentence(judged_at(np.where(np.arange(n_rows) < held, 0.5, 0.999)))
+        assert f"{100 * held / n_rows:.1f} % of {n_rows} rows: {verdict} intervals" in sentence
+
+    def test_right_intervals_are_seldom_said_to_hold_too_few_or_too_many(self, rng):
+        said = " ".join(html.coverage_sentence(judged_at(rng.uniform(size=523))) for _ in range(2000))
+        shares = [said.count(verdict) / 2000 for verdict in ("fewer than", "as many as", "more than")]
+        assert shares == pytest.approx([0.023, 0.956, 0.021], abs=0.01)
 
     def test_baselines_agree_with_scikit_learns(self, rng):
         X = rng.normal(size=(400, 3))

@@ -72,7 +72,7 @@ class Checkpoint:
         self._folder.mkdir(parents=True, exist_ok=True)
         if not known:
             with whole_file(self._folder / ABOUT) as part:
-                part.write_text(json.dumps(own))
+                part.write_text(json.dumps(own), encoding="utf-8")
 
     def read(self, name: str) -> Any:  # noqa: ANN401  what was written
         """A finished part, None where it is not there, or would not go with what was cut short."""
@@ -118,7 +118,7 @@ class Checkpoint:
         if self._folder is None or not (self._folder / ABOUT).exists():
             return {}
         with suppress(ValueError):
-            found = json.loads((self._folder / ABOUT).read_text())
+            found = json.loads((self._folder / ABOUT).read_text(encoding="utf-8"))
             if isinstance(found, dict) and found.keys() >= ALWAYS_TOLD:
                 return found
         return {}

@@ -232,7 +232,7 @@ def open_table(path: str | os.PathLike[str], types: Types | None = None) -> Tabl
     --------
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with open(os.path.join(folder, "sizes.csv"), "w") as file:
+    ...     with open(os.path.join(folder, "sizes.csv"), "w", encoding="utf-8") as file:
     ...         print("name,size", "ant,1", "bee,2", sep=chr(10), file=file)
     ...     source = open_table(folder)
     ...     print(source.column_names, [batch.num_rows for batch in source.batches()])

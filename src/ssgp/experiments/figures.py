@@ -4,18 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ssgp.experiments.comparing import by_draws, by_method, random_splits, traced
 from ssgp.experiments.store import Results
 from ssgp.experiments.suites import TRACED_GAMMAS
 from ssgp.plot.style import ACCENT, INK, styled
-
-mpl.use("agg")
-import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 __all__ = ["FIGURES", "Drawing", "draw_all"]
 
@@ -48,7 +44,8 @@ def _by_gamma(measure: str) -> Callable[[Results], Figure | None]:
     def draw(results: Results) -> Figure | None:
         if not traced(results, "aimpeak").rows:
             return None
-        figure, panels = plt.subplots(1, len(TRACED_GAMMAS), figsize=(9.5, 2.5), sharey=True, layout="constrained")
+        figure = Figure(figsize=(9.5, 2.5), layout="constrained")
+        panels = figure.subplots(1, len(TRACED_GAMMAS), sharey=True)
         for axes, gamma in zip(panels, TRACED_GAMMAS, strict=True):
             _line(axes, traced(results, "aimpeak", gamma=gamma), measure, SHADES[0], None)
             axes.set(title=f"$\\gamma$ = {gamma:g}", xlabel="iterations")
@@ -127,14 +124,13 @@ def draw_all(results: Results, folder: Path) -> dict[str, str]:
             path = folder / f"{drawing.name}.svg"
             figure.savefig(path, metadata={"Date": None})
             figure.savefig(path.with_suffix(".png"), dpi=150)
-            plt.close(figure)
-            texts[drawing.name] = path.read_text()
+            texts[drawing.name] = path.read_text(encoding="utf-8")
     return texts
 
 
 def _one_panel() -> tuple[Figure, Axes]:
-    figure, axes = plt.subplots(figsize=(4.6, 3.1), layout="constrained")
-    return figure, axes
+    figure = Figure(figsize=(4.6, 3.1), layout="constrained")
+    return figure, figure.subplots()
 
 
 def _label(measure: str, suite: str) -> str:

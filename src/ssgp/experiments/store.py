@@ -147,7 +147,7 @@ def _machine() -> str:
 def _processor() -> str:
     """Name of the processor; Linux alone keeps it in a file."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

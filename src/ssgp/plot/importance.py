@@ -127,4 +127,5 @@ class ImportanceDisplay(Display):
         name_ticks(ax.yaxis, at, names)
         ax.set_xlabel(literal(with_unit("rise of the RMSE when shuffled", self.target)))
         ax.set_ylim(-0.6, len(names) - 0.4)
-        ax.set_xlim(min(0.0, rises.min()), (1.15 * rises.max()) or 1.0)
+        low, high = min(0.0, rises.min()), max(0.0, rises.max())
+        ax.set_xlim(low, high + 0.15 * (high - low) if high > low else 1.0)

@@ -63,7 +63,7 @@ class UncertaintyDisplay(Display):
         self.sizes = np.array([len(group) for group in groups])
         self.means = np.array([group.mean() if len(group) else np.nan for group in groups])
         self.highest = float(np.nanmax(self.means))
-        self._variance = float(deviation.var())
+        self._n_rows, self._variance = len(deviation), float(deviation.var())
 
     @classmethod
     def from_estimator(
@@ -123,9 +123,9 @@ class UncertaintyDisplay(Display):
         return shown
 
     def explained(self) -> float:
-        """Share of the variance of the deviations that lies between the bins."""
+        """Share of the variance of the deviations that lies between the bins, to which rows of none add nothing."""
         some = self.sizes > 0
-        between = np.average((self.means[some] - self.overall) ** 2, weights=self.sizes[some])
+        between = np.sum(self.sizes[some] * (self.means[some] - self.overall) ** 2) / self._n_rows
         return float(between / self._variance) if self._variance > 0 else 0.0
 
     @property

@@ -38,7 +38,7 @@ class Variation:
     values : array of shape (k,)
         To which all rows are moved, one after another: numbers, dates or names.
     where_rows_are : array of shape (n,)
-        The rows' own values.
+        The rows' own values; NaN, NaT or None where there is none.
     moved : callable
         Takes i to the column with all rows moved to the i-th value.
     """
@@ -110,10 +110,12 @@ def _all_at(column: Column, rows: NDArray[np.integer], i: int) -> Column:
 
 def _of_times(column: Column, encoding: Time, name: str, n_values: int) -> list[Variation]:
     clock, _ = instants(column, name, encoding.zone)
-    known = clock[clock != MISSING_TIME]
+    missing = clock == MISSING_TIME
+    known = clock[~missing]
     if not len(known):
         return []
-    clock = np.where(clock == MISSING_TIME, int(np.median(known)), clock)
+    # Rows without a time are moved as well, from the middle of the others.
+    clock = np.where(missing, int(np.median(known)), clock)
     found = []
 
     def add(label: str, scale: Literal["number", "date", "category"], values: NDArray, rows: NDArray, to: list) -> None:
@@ -122,17 +124,20 @@ def _of_times(column: Column, encoding: Time, name: str, n_values: int) -> list[
 
     if "hour" in encoding.cycles:
         hours = np.arange(24)
-        add("hour of day", "number", hours, clock % DAY / HOUR, [clock - clock % DAY + hour * HOUR for hour in hours])
+        own = np.where(missing, np.nan, clock % DAY / HOUR)
+        add("hour of day", "number", hours, own, [clock - clock % DAY + hour * HOUR for hour in hours])
     if "weekday" in encoding.cycles:
         weekday = (clock + MONDAY) % WEEK // DAY
         moves = [clock + (day - weekday) * DAY for day in range(7)]
-        add("day of week", "category", np.array(WEEKDAYS), np.array(WEEKDAYS)[weekday], moves)
-    weeks = np.unique((clock + MONDAY) // WEEK)
+        own = np.array([*WEEKDAYS, None])[np.where(missing, -1, weekday)]
+        add("day of week", "category", np.array(WEEKDAYS), own, moves)
+    weeks = np.unique((known + MONDAY) // WEEK)
     if "yearday" in encoding.cycles or (encoding.median_day is not None and len(weeks) > 2):
         some = weeks[np.unique(np.round(np.linspace(0, len(weeks) - 1, n_values)).astype(int))]
         within = (clock + MONDAY) % WEEK
         starts = some * WEEK - MONDAY
-        add("date", "date", starts.astype("M8[us]"), clock.astype("M8[us]"), [start + within for start in starts])
+        own = np.where(missing, np.datetime64("NaT"), clock.astype("M8[us]"))
+        add("date", "date", starts.astype("M8[us]"), own, [start + within for start in starts])
     return found
 
 

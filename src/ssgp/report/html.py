@@ -148,10 +148,11 @@ def score_table(scores: Sequence[Score], target: str) -> str:
 
 def coverage_sentence(judged: Judged) -> str:
     """What chance alone would allow."""
-    n = len(judged.y)
+    n, share = len(judged.y), _inside(judged, 0.95)
     low, high = binom.interval(0.95, n, 0.95)
-    share = _inside(judged, 0.95)
-    verdict = "as many as" if low <= share * n <= high else "fewer than" if share * n < low else "more than"
+    # A share times n may fall short of the whole number that it stands for.
+    held = round(share * n)
+    verdict = "fewer than" if held < low else "more than" if held > high else "as many as"
     return (
         f"<p>95 % intervals held {percent(share)} of {judged.rows}: {verdict} intervals that are exactly right would "
         f"({percent(low / n)} to {percent(high / n)}, by chance). 50 % intervals held "
