@@ -4,7 +4,8 @@ import os
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -14,11 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import lognorm
+from sklearn.base import BaseEstimator
 
 from helpers import Page, browse, wavy
 from ssgp import SVBSSGPRegressor
 from ssgp.ascent import StochasticAscent
 from ssgp.datasets import FOLDER_VARIABLE, Table
+from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.experiments import claims, fits, methods, runner
 from ssgp.experiments.__main__ import main
 from ssgp.experiments.figures import FIGURES
@@ -43,6 +47,7 @@ def deadly_table(folder=None):
     os._exit(1)
 
 
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SMALL = replace(quick(SUITES["aimpeak"]), load=small_table, n_rows=None, draws=(1, 3))
 
 
@@ -167,6 +172,64 @@ class TestTraces:
     def test_convergence_is_seen_for_all_test_conditionals(self):
         rows = run_cell(SMALL, Cell("aimpeak", "0", "sVBSSGP", "converged", 3), None)
         assert [row["gamma"] for row in rows] == pytest.approx(np.linspace(-1, 1, 21))
+
+
+@dataclass(frozen=True)
+class LogNormals:
+    """Distributions whose normal intervals cover far more than they should."""
+
+    n_rows: int
+    law: ClassVar[Any] = lognorm(2.0)
+
+    def rows(self, some):
+        return LogNormals(len(range(self.n_rows)[some]))
+
+    def mean(self):
+        return np.full(self.n_rows, self.law.mean())
+
+    def variance(self):
+        return np.full(self.n_rows, self.law.var())
+
+    def quantile(self, level):
+        return np.full(self.n_rows, self.law.ppf(level))
+
+    def log_density(self, y):
+        return self.law.logpdf(y)
+
+
+class Skewed(DistributionRegressor, BaseEstimator):
+    """Says of every row that its target is log-normal."""
+
+    def fit(self, X, y):
+        self.is_fitted_ = True
+        return self
+
+    def _means(self, X):
+        return LogNormals(np.shape(X)[0]).mean()
+
+    def _distributions(self, X):
+        n_rows = np.shape(X)[0]
+        yield LogNormals(n_rows), slice(0, n_rows)
+
+
+class TestScoresOfDistributions:
+    """By their own intervals, not by those of normal ones with the same deviation."""
+
+    Y = LogNormals.law.ppf((np.arange(200) + 0.5) / 200)
+
+    def check(self, found):
+        assert found["coverage"] == 0.95
+        assert found["mnlp"] == pytest.approx(-LogNormals.law.logpdf(self.Y).mean())
+
+    def test_in_the_suites(self):
+        data = fits.Data(self.Y[:, None], self.Y, self.Y[:, None], self.Y)
+        self.check(fits._score(Skewed().fit(data.X, data.y), data))
+
+    @pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="no benchmarks beside the tests")
+    def test_in_the_benchmark_of_methods(self, monkeypatch):
+        monkeypatch.syspath_prepend(BENCHMARKS)
+        data = SimpleNamespace(X_train=self.Y[:, None], y_train=self.Y, X_test=self.Y[:, None], y_test=self.Y)
+        self.check(import_module("methods").run("made up", data, "skewed", lambda seed: Skewed(), 0))
 
 
 class TestRunner:
