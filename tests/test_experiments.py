@@ -6,6 +6,7 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -433,7 +434,7 @@ class TestVerdicts:
         rows = made_up(rmse=1.0) + made_up(method="DTC+", gamma=None, n_draws=1, rmse=2.0)
         verdict = claims.beats_the_others("aimpeak")(Results(rows))
         assert verdict.outcome == "in part"
-        assert verdict.finding.endswith("PIC+ and VSSGP: not run yet.")
+        assert "PIC+ and VSSGP: not run yet." in verdict.finding
 
     @pytest.mark.parametrize(
         ("power", "pic", "dtc", "outcome"),
@@ -442,6 +443,7 @@ class TestVerdicts:
             (1, 1.0, 1e3, "in part"),
             (1, 1e3, 1.0, "in part"),
             (1, 1.0, None, "in part"),
+            (1.5, 1.0, 2.0, "not reproduced"),
             (4, 1.0, 2.0, "not reproduced"),
         ],
     )
@@ -452,7 +454,21 @@ class TestVerdicts:
                 rows += made_up(suite="airline", method=method, gamma=None, n_draws=1, train_s=seconds)
         verdict = claims.time_is_linear(Results(rows))
         assert verdict.outcome == outcome
-        assert verdict.finding.endswith("DTC+: not run yet.") is (dtc is None)
+        assert ("DTC+: not run yet." in verdict.finding) is (dtc is None)
+
+    @pytest.mark.parametrize(("disturbed", "outcome"), [(1, "in part"), (2, "not reproduced")])
+    def test_time_is_that_of_the_median_split_without_what_comes_before_the_first_look(self, disturbed, outcome):
+        rows = []
+        for s in range(3):
+            for t, seconds in ((1, 9.0), (2, 9.1), (4, 9.3), (8, 10.1 if s < disturbed else 9.7)):
+                rows += made_up(suite="airline", split=str(s), iteration=t, train_s=seconds)
+        verdict = claims.time_is_linear(Results(rows))
+        assert verdict.outcome == outcome
+        assert "9.0 s up to the end of the first" in verdict.finding
+
+    def test_time_needs_two_stretches(self):
+        rows = made_up(suite="airline") + made_up(suite="airline", iteration=5, train_s=5.0)
+        assert claims.time_is_linear(Results(rows)).outcome == "not run"
 
     @pytest.mark.parametrize(
         ("early", "late", "outcome"), [(2.0, 2.0, "reproduced"), (2.0, 1.0, "in part"), (1.0, 1.0, "not reproduced")]
@@ -471,6 +487,9 @@ class TestVerdicts:
         [
             ((9.0, 5.0, 5.5), (8.0, 4.5, 3.0), "reproduced"),
             ((9.0, 5.0, 5.5), (8.0, 4.5, 4.8), "in part"),
+            ((9.0, 5.0, 5.5), (9.0, 6.0, 5.5), "in part"),
+            ((9.0, 5.0, 5.5), (9.0, 5.0, 5.5), "not reproduced"),
+            ((5.0, 5.1, 5.2), (4.0, 4.1, 4.2), "not reproduced"),
             ((5.0, 5.1, 5.2), (5.0, 5.1, 5.2), "not reproduced"),
         ],
     )
@@ -495,6 +514,10 @@ class TestVerdicts:
             ((1.0, 2.0, 3.0, 4.0), "reproduced"),
             ((1.0, 2.0, 3.005, 3.0), "reproduced"),
             ((1.0, 2.0, 4.0, 3.0), "in part"),
+            ((1.0, 4.0, 3.0, 2.0), "not reproduced"),
+            ((4.0, 2.0, 1.0, 3.0), "not reproduced"),
+            ((4.0, 3.0, 2.0, 2.005), "not reproduced"),
+            ((1.0, 1.005, 1.0, 1.005), "not reproduced"),
             ((4.0, 3.0, 2.0, 1.0), "not reproduced"),
         ],
     )
@@ -507,6 +530,24 @@ class TestVerdicts:
         assert claims.densities_agree(Results(rows)).outcome == outcome
         some = [row for row in rows if row["method"] != "VSSGP"]
         assert claims.densities_agree(Results(some)).outcome != "reproduced"
+
+    @pytest.mark.parametrize(("n_splits", "end"), [(1, "(1 split)"), (3, "(3 splits)"), (5, "")])
+    def test_findings_over_few_splits_say_so(self, n_splits, end):
+        rows = []
+        for suite, s in product(SUITES, [str(s) for s in range(5)]):
+            for r, t in product((1, 20), (1, 10, 30)):
+                rows += made_up(suite=suite, split=s, n_draws=r, iteration=t, train_s=float(t))
+            rows += [row for g in GAMMAS for row in made_up(suite=suite, split=s, kind="converged", gamma=g)]
+            for g in (0.1, 0.2, 0.3):
+                rows += made_up(suite=suite, split=s, gamma=g)
+            for method in claims.PEERS if int(s) < n_splits else ():
+                rows += made_up(suite=suite, split=s, method=method, gamma=None, n_draws=1)
+        compared = [claim.check(Results(rows)).finding for claim in claims.CLAIMS if "PIC+" in claim.statement]
+        assert len(compared) == 3
+        assert all(finding.endswith(end or ".") for finding in compared)
+        assert claims.densities_agree(Results(rows)).finding.count("splits)") == (2 if n_splits == 3 else 0)
+        some = Results([row for row in rows if int(row["split"]) < n_splits])
+        assert all(claim.check(some).finding.endswith(end or ".") for claim in claims.CLAIMS)
 
     def test_without_results_nothing_is_claimed(self):
         assert {claim.check(Results([])).outcome for claim in claims.CLAIMS} == {"not run"}
