@@ -562,7 +562,7 @@ def test_table_1_keeps_the_authors_split_apart():
         method="PIC+", gamma=None, rmse=5.0, iteration=30
     )
     ours, theirs = table_lines(Results(rows))
-    assert (ours.rmse, ours.n_splits, ours.authors, ours.paper) == ((3.0, 1.0), 2, 9.0, 4.73)
+    assert (ours.rmse, ours.n_splits, ours.authors, ours.paper) == ((3.0, pytest.approx(2**0.5)), 2, 9.0, 4.73)
     assert (theirs.method, theirs.rmse[0]) == ("PIC+", 5.0)
 
 
@@ -571,6 +571,7 @@ def test_table_1_counts_a_split_once_where_nothing_has_converged_yet():
     (line,) = table_lines(Results(rows))
     assert (line.rmse[0], line.n_splits) == (20.0, 1)
     assert "20.00" in line.texts()
+    assert np.isnan(line.rmse[1])
 
 
 def test_table_1_says_which_runs_did_not_stop_by_themselves():
@@ -598,6 +599,36 @@ def test_curves_are_means_over_the_splits_that_all_have(name):
     figure = drawing.draw(Results(rows))
     assert figure is not None
     assert sorted(np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].lines) == [[1.0], [2.0]]
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("n_splits", [1, 2])
+def test_bands_are_deviations_over_several_splits_and_captions_say_so(n_splits):
+    rows = [row for s in range(n_splits) for t in (1, 2) for row in made_up(split=str(s), iteration=t, rmse=2.0 * s)]
+    (drawing,) = (drawing for drawing in FIGURES if drawing.name == "aimpeak-rmse")
+    figure = drawing.draw(Results(rows))
+    assert figure is not None
+    bands = [band.get_paths()[0].get_extents() for band in figure.axes[0].collections]
+    if n_splits == 1:
+        assert not bands
+        assert drawing.caption(Results(rows)).endswith(": one random split")
+    else:
+        assert [bands[0].y0, bands[0].y1] == pytest.approx([1 - 2**0.5, 1 + 2**0.5])
+        assert drawing.caption(Results(rows)).endswith(": mean of 2 random splits, band: one deviation")
+    plt.close(figure)
+
+
+def test_linear_time_is_drawn_along_the_dotted_lines():
+    looks = ((1, 5.0), (5, 5.4), (15, 6.4), (45, 9.4))
+    rows = [row for t, seconds in looks for row in made_up(suite="airline", iteration=t, train_s=seconds)]
+    (drawing,) = (drawing for drawing in FIGURES if drawing.name == "airline-time")
+    figure = drawing.draw(Results(rows))
+    assert figure is not None
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    slopes = [np.diff(np.log(np.asarray(line.get_xydata())), axis=0) for line in axes.lines]
+    assert len(slopes) > 1
+    assert all(slope[:, 1] == pytest.approx(slope[:, 0]) for slope in slopes)
     plt.close(figure)
 
 
