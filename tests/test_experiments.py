@@ -3,7 +3,11 @@
 import os
 import re
 import signal
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
+import time
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
@@ -49,6 +53,32 @@ def deadly_table(folder=None):
 
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def endless_table(folder):
+    """Says which process it is in, and takes longer than anyone waits."""
+    whole = folder / "asleep.part"
+    whole.write_text(str(os.getpid()))
+    whole.rename(folder / "asleep")
+    time.sleep(3600)
+
+
+class Opaque(Executor):
+    """A pool of processes that shows nothing of itself but what every executor has."""
+
+    def __init__(self, pool: Executor) -> None:
+        self.submit, self.shutdown = pool.submit, pool.shutdown
+
+
+def run_endlessly(folder: Path) -> int:
+    """The command, on a cell that does not end."""
+    suite = replace(SMALL, load=endless_table, splits=("0",), traced=(), draws=(), converged={"SSGP": 3})
+    pool = runner._pool
+    runner.SUITES, runner._pool = {"aimpeak": suite}, lambda n_jobs: Opaque(pool(n_jobs))
+    folders = ["--data", str(folder), "--results", str(folder / "rows"), "--out", str(folder / "page")]
+    return main(["run", "--suites", "aimpeak", "--jobs", "1", *folders])
+
+
 SMALL = replace(quick(SUITES["aimpeak"]), load=small_table, n_rows=None, draws=(1, 3))
 
 
@@ -233,6 +263,21 @@ class TestScoresOfDistributions:
         self.check(import_module("methods").run("made up", data, "skewed", lambda seed: Skewed(), 0))
 
 
+def wait_for(condition, seconds=120):
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert condition()
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class TestRunner:
     @pytest.fixture
     def here(self, monkeypatch):
@@ -292,6 +337,29 @@ class TestRunner:
         assert (failure["suite"], failure["error"]) == ("blog", "its process died: out of memory?")
         assert store.cells() == set(cells(tiny))
         assert "FAILED: its process died" in capsys.readouterr().err
+
+    @pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes, as a terminal sends them")
+    def test_a_second_interrupt_gives_up_what_is_running(self, tmp_path):
+        code = f"import sys, test_experiments as t; sys.exit(t.run_endlessly(t.Path({str(tmp_path)!r})))"
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE, start_new_session=True
+        )
+        assert process.stdout is not None
+        try:
+            wait_for((tmp_path / "asleep").exists)
+            worker = int((tmp_path / "asleep").read_text())
+            os.killpg(process.pid, signal.SIGINT)
+            assert b"press Ctrl-C again" in process.stdout.readline() + process.stdout.readline()
+            assert is_running(worker)
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.wait(timeout=30) == 130
+            assert b"given up" in process.stdout.read()
+            assert not is_running(worker)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            process.stdout.close()
 
     def test_a_result_that_cannot_be_written_costs_its_own_cell_alone(self, here, tmp_path, monkeypatch, capsys):
         whole = Store.write
