@@ -180,6 +180,14 @@ class TestTraces:
         assert row["converged"] is converged
         assert (row["steps"] < most) is converged
 
+    @pytest.mark.parametrize(("said", "missing"), [({"max_iter": 3}, "n_iter_"), ({"n_iter_": 2}, "max_iter")])
+    def test_a_run_that_does_not_say_how_long_it_was_has_not_converged(self, said, missing, monkeypatch):
+        constant = SimpleNamespace(fit=lambda X, y: None, predict=lambda X, return_std: np.ones((2, len(X))), **said)
+        method = replace(METHODS["SSGP"], make=lambda *about: constant)
+        monkeypatch.setitem(METHODS, "SSGP", method)
+        with pytest.raises(AttributeError, match=missing):
+            run_cell(SMALL, Cell("aimpeak", "0", "SSGP", "converged", 1), None)
+
     def test_runs_of_a_given_length_do_not_stop_by_themselves(self):
         (row,) = run_cell(SMALL, Cell("aimpeak", "0", "VSSGP", "converged", 1), None)
         assert (row["steps"], row["converged"]) == (40, False)
@@ -445,6 +453,11 @@ class TestStore:
         assert not store.has(self.CELL)
         assert store.read().failures()
         write_page(store.read(), tmp_path / "page")
+
+    def test_other_tables_are_named(self, tmp_path):
+        pq.write_table(pa.table({"ArrDelay": [1.0]}), tmp_path / "airline.parquet")
+        with pytest.raises(ValueError, match=r"airline.parquet is no file of results"):
+            Store(tmp_path).read()
 
 
 def made_up(**columns: Any) -> list[dict]:
@@ -757,6 +770,12 @@ class TestPage:
         shown = browse(quick_run.out / "index.html", tmp_path)
         assert Page(shown.stdout).tags["svg"] == 11
         assert "CONSOLE" not in shown.stderr
+
+
+def test_no_jobs_at_all_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--jobs", "0"])
+    assert "--jobs: at least 1, got 0" in capsys.readouterr().err
 
 
 def test_without_data_the_message_says_what_to_do(tmp_path, monkeypatch, capsys):

@@ -109,7 +109,8 @@ def _converge(suite: Suite, cell: Cell, data: Data, seed: int) -> list[Row]:
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
-    steps, limit = int(getattr(model, "n_iter_", 0)), most_steps(model)
+    limit = most_steps(model)
+    steps = 0 if limit is None else int(model.n_iter_)
     stopped = limit is None or steps < limit
     if stopped and not method.stops_by_itself:
         raise RuntimeError(f"learning ended early, after {steps} of {limit} steps")
