@@ -349,8 +349,9 @@ class TestRunner:
     @pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes, as a terminal sends them")
     def test_a_second_interrupt_gives_up_what_is_running(self, tmp_path):
         code = f"import sys, test_experiments as t; sys.exit(t.run_endlessly(t.Path({str(tmp_path)!r})))"
+        same_modules = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         process = subprocess.Popen(
-            [sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE, start_new_session=True
+            [sys.executable, "-c", code], env=same_modules, stdout=subprocess.PIPE, start_new_session=True
         )
         assert process.stdout is not None
         try:
