@@ -20,6 +20,7 @@ STYLE = (
 .verdict { display: inline-block; border-radius: 1rem; padding: 0 .7rem; font-size: .85rem; color: white; }
 .reproduced { background: #4d7c57; } .in-part { background: #b98a2f; }
 .not-reproduced { background: #c8553d; } .not-run { background: #8aa3b5; }
+figcaption { width: 0; min-width: 100%; }
 .quick { background: #fbeee9; padding: .6rem 1rem; border-left: 4px solid #c8553d; }
 """
 )
