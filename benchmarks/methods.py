@@ -20,6 +20,8 @@ from ssgp import (
     SVBSSGPRegressor,
     VSSGPRegressor,
 )
+from ssgp.distribution_regressor import DistributionRegressor
+from ssgp.experiments.fits import by_distribution
 from tables import TABLES, Table
 
 Make = Callable[[int], Any]
@@ -79,8 +81,8 @@ def run(table: str, data: Table, method: str, make: Make, seed: int) -> dict[str
     mean, std = model.predict(data.X_test, return_std=True)
     predict_s = time.perf_counter() - start
     row = {"table": table, "method": method, "seed": seed, **score(data.y_test, mean, std)}
-    if isinstance(model, SpectralForestRegressor):
-        row["mnlp"] = float(-np.mean(model.log_prob(data.X_test, data.y_test)))
+    if isinstance(model, DistributionRegressor):
+        row |= by_distribution(model, data.X_test, data.y_test)
     return {**row, "fit_s": fit_s, "predict_s": predict_s}
 
 

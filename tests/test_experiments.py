@@ -5,8 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+import time
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -15,11 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import lognorm
+from sklearn.base import BaseEstimator
 
 from helpers import Page, browse, wavy
 from ssgp import SVBSSGPRegressor
 from ssgp.ascent import StochasticAscent
 from ssgp.datasets import FOLDER_VARIABLE, Table
+from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.experiments import claims, fits, methods, runner
 from ssgp.experiments.__main__ import main
 from ssgp.experiments.figures import FIGURES
@@ -42,6 +49,33 @@ def small_table(folder=None):
 def deadly_table(folder=None):
     """What the system does to a process that takes too much memory."""
     os._exit(1)
+
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def endless_table(folder):
+    """Says which process it is in, and takes longer than anyone waits."""
+    whole = folder / "asleep.part"
+    whole.write_text(str(os.getpid()))
+    whole.rename(folder / "asleep")
+    time.sleep(3600)
+
+
+class Opaque(Executor):
+    """A pool of processes that shows nothing of itself but what every executor has."""
+
+    def __init__(self, pool: Executor) -> None:
+        self.submit, self.shutdown = pool.submit, pool.shutdown
+
+
+def run_endlessly(folder: Path) -> int:
+    """The command, on a cell that does not end."""
+    suite = replace(SMALL, load=endless_table, splits=("0",), traced=(), draws=(), converged={"SSGP": 3})
+    pool = runner._pool
+    runner.SUITES, runner._pool = {"aimpeak": suite}, lambda n_jobs: Opaque(pool(n_jobs))
+    folders = ["--data", str(folder), "--results", str(folder / "rows"), "--out", str(folder / "page")]
+    return main(["run", "--suites", "aimpeak", "--jobs", "1", *folders])
 
 
 SMALL = replace(quick(SUITES["aimpeak"]), load=small_table, n_rows=None, draws=(1, 3))
@@ -145,6 +179,14 @@ class TestTraces:
         assert row["converged"] is converged
         assert (row["steps"] < most) is converged
 
+    @pytest.mark.parametrize(("said", "missing"), [({"max_iter": 3}, "n_iter_"), ({"n_iter_": 2}, "max_iter")])
+    def test_a_run_that_does_not_say_how_long_it_was_has_not_converged(self, said, missing, monkeypatch):
+        constant = SimpleNamespace(fit=lambda X, y: None, predict=lambda X, return_std: np.ones((2, len(X))), **said)
+        method = replace(METHODS["SSGP"], make=lambda *about: constant)
+        monkeypatch.setitem(METHODS, "SSGP", method)
+        with pytest.raises(AttributeError, match=missing):
+            run_cell(SMALL, Cell("aimpeak", "0", "SSGP", "converged", 1), None)
+
     def test_runs_of_a_given_length_do_not_stop_by_themselves(self):
         (row,) = run_cell(SMALL, Cell("aimpeak", "0", "VSSGP", "converged", 1), None)
         assert (row["steps"], row["converged"]) == (40, False)
@@ -168,6 +210,79 @@ class TestTraces:
     def test_convergence_is_seen_for_all_test_conditionals(self):
         rows = run_cell(SMALL, Cell("aimpeak", "0", "sVBSSGP", "converged", 3), None)
         assert [row["gamma"] for row in rows] == pytest.approx(np.linspace(-1, 1, 21))
+
+
+@dataclass(frozen=True)
+class LogNormals:
+    """Distributions whose normal intervals cover far more than they should."""
+
+    n_rows: int
+    law: ClassVar[Any] = lognorm(2.0)
+
+    def rows(self, some):
+        return LogNormals(len(range(self.n_rows)[some]))
+
+    def mean(self):
+        return np.full(self.n_rows, self.law.mean())
+
+    def variance(self):
+        return np.full(self.n_rows, self.law.var())
+
+    def quantile(self, level):
+        return np.full(self.n_rows, self.law.ppf(level))
+
+    def log_density(self, y):
+        return self.law.logpdf(y)
+
+
+class Skewed(DistributionRegressor, BaseEstimator):
+    """Says of every row that its target is log-normal."""
+
+    def fit(self, X, y):
+        self.is_fitted_ = True
+        return self
+
+    def _means(self, X):
+        return LogNormals(np.shape(X)[0]).mean()
+
+    def _distributions(self, X):
+        n_rows = np.shape(X)[0]
+        yield LogNormals(n_rows), slice(0, n_rows)
+
+
+class TestScoresOfDistributions:
+    """By their own intervals, not by those of normal ones with the same deviation."""
+
+    Y = LogNormals.law.ppf((np.arange(200) + 0.5) / 200)
+
+    def check(self, found):
+        assert found["coverage"] == 0.95
+        assert found["mnlp"] == pytest.approx(-LogNormals.law.logpdf(self.Y).mean())
+
+    def test_in_the_suites(self):
+        data = fits.Data(self.Y[:, None], self.Y, self.Y[:, None], self.Y)
+        self.check(fits._score(Skewed().fit(data.X, data.y), data))
+
+    @pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="no benchmarks beside the tests")
+    def test_in_the_benchmark_of_methods(self, monkeypatch):
+        monkeypatch.syspath_prepend(BENCHMARKS)
+        data = SimpleNamespace(X_train=self.Y[:, None], y_train=self.Y, X_test=self.Y[:, None], y_test=self.Y)
+        self.check(import_module("methods").run("made up", data, "skewed", lambda seed: Skewed(), 0))
+
+
+def wait_for(condition, seconds=120):
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert condition()
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 class TestRunner:
@@ -229,6 +344,30 @@ class TestRunner:
         assert (failure["suite"], failure["error"]) == ("blog", "its process died: out of memory?")
         assert store.cells() == set(cells(tiny))
         assert "FAILED: its process died" in capsys.readouterr().err
+
+    @pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes, as a terminal sends them")
+    def test_a_second_interrupt_gives_up_what_is_running(self, tmp_path):
+        code = f"import sys, test_experiments as t; sys.exit(t.run_endlessly(t.Path({str(tmp_path)!r})))"
+        same_modules = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], env=same_modules, stdout=subprocess.PIPE, start_new_session=True
+        )
+        assert process.stdout is not None
+        try:
+            wait_for((tmp_path / "asleep").exists)
+            worker = int((tmp_path / "asleep").read_text())
+            os.killpg(process.pid, signal.SIGINT)
+            assert b"press Ctrl-C again" in process.stdout.readline() + process.stdout.readline()
+            assert is_running(worker)
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.wait(timeout=30) == 130
+            assert b"given up" in process.stdout.read()
+            assert not is_running(worker)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            process.stdout.close()
 
     def test_a_result_that_cannot_be_written_costs_its_own_cell_alone(self, here, tmp_path, monkeypatch, capsys):
         whole = Store.write
@@ -315,6 +454,11 @@ class TestStore:
         assert store.read().failures()
         write_page(store.read(), tmp_path / "page")
 
+    def test_other_tables_are_named(self, tmp_path):
+        pq.write_table(pa.table({"ArrDelay": [1.0]}), tmp_path / "airline.parquet")
+        with pytest.raises(ValueError, match=r"airline.parquet is no file of results"):
+            Store(tmp_path).read()
+
 
 def made_up(**columns: Any) -> list[dict]:
     plain = {"suite": "aimpeak", "split": "0", "method": "sVBSSGP", "kind": "trace", "n_draws": 20, "gamma": 0.0}
@@ -371,7 +515,7 @@ class TestVerdicts:
         rows = made_up(rmse=1.0) + made_up(method="DTC+", gamma=None, n_draws=1, rmse=2.0)
         verdict = claims.beats_the_others("aimpeak")(Results(rows))
         assert verdict.outcome == "in part"
-        assert verdict.finding.endswith("PIC+ and VSSGP: not run yet.")
+        assert "PIC+ and VSSGP: not run yet." in verdict.finding
 
     @pytest.mark.parametrize(
         ("power", "pic", "dtc", "outcome"),
@@ -380,6 +524,7 @@ class TestVerdicts:
             (1, 1.0, 1e3, "in part"),
             (1, 1e3, 1.0, "in part"),
             (1, 1.0, None, "in part"),
+            (1.5, 1.0, 2.0, "not reproduced"),
             (4, 1.0, 2.0, "not reproduced"),
         ],
     )
@@ -390,7 +535,21 @@ class TestVerdicts:
                 rows += made_up(suite="airline", method=method, gamma=None, n_draws=1, train_s=seconds)
         verdict = claims.time_is_linear(Results(rows))
         assert verdict.outcome == outcome
-        assert verdict.finding.endswith("DTC+: not run yet.") is (dtc is None)
+        assert ("DTC+: not run yet." in verdict.finding) is (dtc is None)
+
+    @pytest.mark.parametrize(("disturbed", "outcome"), [(1, "in part"), (2, "not reproduced")])
+    def test_time_is_that_of_the_median_split_without_what_comes_before_the_first_look(self, disturbed, outcome):
+        rows = []
+        for s in range(3):
+            for t, seconds in ((1, 9.0), (2, 9.1), (4, 9.3), (8, 10.1 if s < disturbed else 9.7)):
+                rows += made_up(suite="airline", split=str(s), iteration=t, train_s=seconds)
+        verdict = claims.time_is_linear(Results(rows))
+        assert verdict.outcome == outcome
+        assert "9.0 s up to the end of the first" in verdict.finding
+
+    def test_time_needs_two_stretches(self):
+        rows = made_up(suite="airline") + made_up(suite="airline", iteration=5, train_s=5.0)
+        assert claims.time_is_linear(Results(rows)).outcome == "not run"
 
     @pytest.mark.parametrize(
         ("early", "late", "outcome"), [(2.0, 2.0, "reproduced"), (2.0, 1.0, "in part"), (1.0, 1.0, "not reproduced")]
@@ -409,6 +568,9 @@ class TestVerdicts:
         [
             ((9.0, 5.0, 5.5), (8.0, 4.5, 3.0), "reproduced"),
             ((9.0, 5.0, 5.5), (8.0, 4.5, 4.8), "in part"),
+            ((9.0, 5.0, 5.5), (9.0, 6.0, 5.5), "in part"),
+            ((9.0, 5.0, 5.5), (9.0, 5.0, 5.5), "not reproduced"),
+            ((5.0, 5.1, 5.2), (4.0, 4.1, 4.2), "not reproduced"),
             ((5.0, 5.1, 5.2), (5.0, 5.1, 5.2), "not reproduced"),
         ],
     )
@@ -433,6 +595,10 @@ class TestVerdicts:
             ((1.0, 2.0, 3.0, 4.0), "reproduced"),
             ((1.0, 2.0, 3.005, 3.0), "reproduced"),
             ((1.0, 2.0, 4.0, 3.0), "in part"),
+            ((1.0, 4.0, 3.0, 2.0), "not reproduced"),
+            ((4.0, 2.0, 1.0, 3.0), "not reproduced"),
+            ((4.0, 3.0, 2.0, 2.005), "not reproduced"),
+            ((1.0, 1.005, 1.0, 1.005), "not reproduced"),
             ((4.0, 3.0, 2.0, 1.0), "not reproduced"),
         ],
     )
@@ -445,6 +611,24 @@ class TestVerdicts:
         assert claims.densities_agree(Results(rows)).outcome == outcome
         some = [row for row in rows if row["method"] != "VSSGP"]
         assert claims.densities_agree(Results(some)).outcome != "reproduced"
+
+    @pytest.mark.parametrize(("n_splits", "end"), [(1, "(1 split)"), (3, "(3 splits)"), (5, "")])
+    def test_findings_over_few_splits_say_so(self, n_splits, end):
+        rows = []
+        for suite, s in product(SUITES, [str(s) for s in range(5)]):
+            for r, t in product((1, 20), (1, 10, 30)):
+                rows += made_up(suite=suite, split=s, n_draws=r, iteration=t, train_s=float(t))
+            rows += [row for g in GAMMAS for row in made_up(suite=suite, split=s, kind="converged", gamma=g)]
+            for g in (0.1, 0.2, 0.3):
+                rows += made_up(suite=suite, split=s, gamma=g)
+            for method in claims.PEERS if int(s) < n_splits else ():
+                rows += made_up(suite=suite, split=s, method=method, gamma=None, n_draws=1)
+        compared = [claim.check(Results(rows)).finding for claim in claims.CLAIMS if "PIC+" in claim.statement]
+        assert len(compared) == 3
+        assert all(finding.endswith(end or ".") for finding in compared)
+        assert claims.densities_agree(Results(rows)).finding.count("splits)") == (2 if n_splits == 3 else 0)
+        some = Results([row for row in rows if int(row["split"]) < n_splits])
+        assert all(claim.check(some).finding.endswith(end or ".") for claim in claims.CLAIMS)
 
     def test_without_results_nothing_is_claimed(self):
         assert {claim.check(Results([])).outcome for claim in claims.CLAIMS} == {"not run"}
@@ -459,7 +643,7 @@ def test_table_1_keeps_the_authors_split_apart():
         method="PIC+", gamma=None, rmse=5.0, iteration=30
     )
     ours, theirs = table_lines(Results(rows))
-    assert (ours.rmse, ours.n_splits, ours.authors, ours.paper) == ((3.0, 1.0), 2, 9.0, 4.73)
+    assert (ours.rmse, ours.n_splits, ours.authors, ours.paper) == ((3.0, pytest.approx(2**0.5)), 2, 9.0, 4.73)
     assert (theirs.method, theirs.rmse[0]) == ("PIC+", 5.0)
 
 
@@ -468,6 +652,7 @@ def test_table_1_counts_a_split_once_where_nothing_has_converged_yet():
     (line,) = table_lines(Results(rows))
     assert (line.rmse[0], line.n_splits) == (20.0, 1)
     assert "20.00" in line.texts()
+    assert np.isnan(line.rmse[1])
 
 
 def test_table_1_says_which_runs_did_not_stop_by_themselves():
@@ -522,6 +707,34 @@ assert {then}
         """Negative numbers have a minus sign, which ASCII has not."""
         plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
         self.draw(tmp_path, "chr(0x2212) in drawn['gamma-mnlp']", **plain)
+
+
+@pytest.mark.parametrize("n_splits", [1, 2])
+def test_bands_are_deviations_over_several_splits_and_captions_say_so(n_splits):
+    rows = [row for s in range(n_splits) for t in (1, 2) for row in made_up(split=str(s), iteration=t, rmse=2.0 * s)]
+    (drawing,) = (drawing for drawing in FIGURES if drawing.name == "aimpeak-rmse")
+    figure = drawing.draw(Results(rows))
+    assert figure is not None
+    bands = [band.get_paths()[0].get_extents() for band in figure.axes[0].collections]
+    if n_splits == 1:
+        assert not bands
+        assert drawing.caption(Results(rows)).endswith(": one random split")
+    else:
+        assert [bands[0].y0, bands[0].y1] == pytest.approx([1 - 2**0.5, 1 + 2**0.5])
+        assert drawing.caption(Results(rows)).endswith(": mean of 2 random splits, band: one deviation")
+
+
+def test_linear_time_is_drawn_along_the_dotted_lines():
+    looks = ((1, 5.0), (5, 5.4), (15, 6.4), (45, 9.4))
+    rows = [row for t, seconds in looks for row in made_up(suite="airline", iteration=t, train_s=seconds)]
+    (drawing,) = (drawing for drawing in FIGURES if drawing.name == "airline-time")
+    figure = drawing.draw(Results(rows))
+    assert figure is not None
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    slopes = [np.diff(np.log(np.asarray(line.get_xydata())), axis=0) for line in axes.lines]
+    assert len(slopes) > 1
+    assert all(slope[:, 1] == pytest.approx(slope[:, 0]) for slope in slopes)
 
 
 def test_the_page_has_the_sizes_of_what_is_run_alone(tmp_path):
@@ -581,6 +794,12 @@ class TestPage:
         shown = browse(quick_run.out / "index.html", tmp_path)
         assert Page(shown.stdout).tags["svg"] == 11
         assert "CONSOLE" not in shown.stderr
+
+
+def test_no_jobs_at_all_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--jobs", "0"])
+    assert "--jobs: at least 1, got 0" in capsys.readouterr().err
 
 
 def test_without_data_the_message_says_what_to_do(tmp_path, monkeypatch, capsys):

@@ -41,9 +41,15 @@ def _parser(name: str) -> argparse.ArgumentParser:
         command.add_argument("--results", type=Path, help=f"folder of results (default {RESULTS}, or {QUICK_RESULTS})")
         command.add_argument("--out", type=Path, help=f"folder of the page (default {PAGE}, or {QUICK_PAGE})")
     run.add_argument("--suites", nargs="+", choices=list(SUITES), default=list(SUITES), metavar="SUITE")
-    run.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cells at once, one core each")
+    run.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, help="cells at once, one core each")
     run.add_argument("--data", type=Path, help=f"folder with the Parquet tables (or set {FOLDER_VARIABLE})")
     return parser
+
+
+def _count(text: str) -> int:
+    if (found := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"at least 1, got {found}")
+    return found
 
 
 if __name__ == "__main__":

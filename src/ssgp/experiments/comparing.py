@@ -1,12 +1,14 @@
 """Which rows can be compared: of the same splits, with the same number of draws."""
 
-from collections.abc import Hashable, Iterable
+import math
+import statistics
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from ssgp.experiments.store import Results
 from ssgp.experiments.suites import AUTHORS
 
-__all__ = ["by_draws", "by_method", "on_shared_splits", "random_splits", "traced"]
+__all__ = ["by_draws", "by_method", "deviation", "on_shared_splits", "random_splits", "traced"]
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -42,3 +44,8 @@ def on_shared_splits(groups: dict[Name, Results]) -> dict[Name, Results]:
     if not shared:
         return {}
     return {name: Results([row for row in rows.rows if row["split"] in shared]) for name, rows in run.items()}
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Of what splits were drawn from, by these; nan for one, which says nothing of it."""
+    return statistics.stdev(values) if len(values) > 1 else math.nan

@@ -1,23 +1,24 @@
 """The paper's figures from rows of results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ssgp.experiments.comparing import by_draws, by_method, random_splits, traced
+from ssgp.experiments.comparing import by_draws, by_method, deviation, random_splits, traced
 from ssgp.experiments.store import Results
 from ssgp.experiments.suites import TRACED_GAMMAS
-from ssgp.plot.style import ACCENT, INK, styled
+from ssgp.plot.style import ACCENT, GREY, INK, log_ticks, styled
 
 __all__ = ["FIGURES", "Drawing", "draw_all"]
 
 COLOURS = {"sVBSSGP": ACCENT, "PIC+": "#2a6f97", "DTC+": "#7a9e7e", "VSSGP": "#8d6a9f"}
 SHADES = (ACCENT, "#d98b5f", "#8aa3b5", "#2a6f97", INK)
-MEASURES = {"rmse": "RMSE", "mnlp": "MNLP", "train_s": "training time (s)"}
+MEASURES = {"rmse": "RMSE", "mnlp": "MNLP"}
 UNITS = {"aimpeak": "km/h", "airline": "minutes", "blog": "comments"}
 
 
@@ -33,11 +34,40 @@ class Drawing:
         What it shows.
     draw : callable
         Takes results to a figure, None where there are none for it.
+    lines : callable
+        Takes results to the rows of each of its lines.
+    banded : bool
+        Whether deviations are drawn too.
     """
 
     name: str
     title: str
     draw: Callable[[Results], Figure | None]
+    lines: Callable[[Results], Mapping[Any, Results]]
+    banded: bool = True
+
+    def caption(self, results: Results) -> str:
+        """What it shows, and over how many splits."""
+        splits = {split for rows in self.lines(results).values() for split in rows.values("split")}
+        if len(splits) < 2:
+            return f"{self.title}: one random split"
+        return f"{self.title}: mean of {len(splits)} random splits{', band: one deviation' if self.banded else ''}"
+
+
+def _gammas(results: Results) -> dict[float, Results]:
+    return {gamma: traced(results, "aimpeak", gamma=gamma) for gamma in TRACED_GAMMAS}
+
+
+def _converged(results: Results) -> dict[str, Results]:
+    return {"sVBSSGP": random_splits(results.where(suite="aimpeak", method="sVBSSGP", kind="converged"))}
+
+
+def _methods(suite: str) -> Callable[[Results], dict[str, Results]]:
+    return lambda results: by_method(results, suite, COLOURS)
+
+
+def _draws(suite: str) -> Callable[[Results], dict[int, Results]]:
+    return lambda results: by_draws(results, suite)
 
 
 def _by_gamma(measure: str) -> Callable[[Results], Figure | None]:
@@ -46,8 +76,8 @@ def _by_gamma(measure: str) -> Callable[[Results], Figure | None]:
             return None
         figure = Figure(figsize=(9.5, 2.5), layout="constrained")
         panels = figure.subplots(1, len(TRACED_GAMMAS), sharey=True)
-        for axes, gamma in zip(panels, TRACED_GAMMAS, strict=True):
-            _line(axes, traced(results, "aimpeak", gamma=gamma), measure, SHADES[0], None)
+        for axes, (gamma, rows) in zip(panels, _gammas(results).items(), strict=True):
+            _line(axes, rows, measure, SHADES[0], None)
             axes.set(title=f"$\\gamma$ = {gamma:g}", xlabel="iterations")
         panels[0].set_ylabel(_label(measure, "aimpeak"))
         return figure
@@ -56,7 +86,7 @@ def _by_gamma(measure: str) -> Callable[[Results], Figure | None]:
 
 
 def _along_gamma(results: Results) -> Figure | None:
-    rows = random_splits(results.where(suite="aimpeak", method="sVBSSGP", kind="converged"))
+    rows = _converged(results)["sVBSSGP"]
     if not rows.rows:
         return None
     figure, axes = _one_panel()
@@ -74,12 +104,52 @@ def _by_method(suite: str, measure: str) -> Callable[[Results], Figure | None]:
         for method, rows in compared.items():
             _line(axes, rows, measure, COLOURS[method], method)
         axes.set(xlabel="iterations", ylabel=_label(measure, suite))
-        if measure == "train_s":
-            axes.set_yscale("log")
         axes.legend()
         return figure
 
     return draw
+
+
+def _time(suite: str) -> Callable[[Results], Figure | None]:
+    """Both axes are logarithmic and begin with the first look: linear time runs along the dotted lines."""
+
+    def draw(results: Results) -> Figure | None:
+        compared = {method: _after_first(rows) for method, rows in by_method(results, suite, COLOURS).items()}
+        if not any(rows.rows for rows in compared.values()):
+            return None
+        figure, axes = _one_panel()
+        axes.set(xscale="log", yscale="log", xlabel="iterations after the first", ylabel="training time after it (s)")
+        for method, rows in compared.items():
+            _line(axes, rows, "train_s", COLOURS[method], method)
+        _draw_proportions(axes)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        return figure
+
+    return draw
+
+
+def _after_first(rows: Results) -> Results:
+    """Iterations and seconds after the first look, until which blocks and starting values were made as well."""
+    first = min(rows.values("iteration"))
+    start = {row["split"]: row["train_s"] for row in rows.where(iteration=first).rows}
+    return Results(
+        [
+            {**row, "iteration": row["iteration"] - first, "train_s": row["train_s"] - start[row["split"]]}
+            for row in rows.rows
+            if row["iteration"] > first
+        ]
+    )
+
+
+def _draw_proportions(axes: Axes) -> None:
+    """Dotted lines on which time is in proportion to iterations, a factor of ten apart."""
+    x, y = np.array(axes.get_xlim()), np.array(axes.get_ylim())
+    lowest, highest = np.log10(y[0] / x[1]), np.log10(y[1] / x[0])
+    for power in range(int(np.floor(lowest)), int(np.ceil(highest)) + 1):
+        label = "in proportion" if power >= highest else None
+        axes.plot(x, x * 10.0**power, color=GREY, lw=0.7, ls=":", zorder=0, label=label)
+    axes.set(xlim=x, ylim=y)
+    log_ticks(axes.xaxis, *x)
 
 
 def _by_draws(suite: str) -> Callable[[Results], Figure | None]:
@@ -98,17 +168,23 @@ def _by_draws(suite: str) -> Callable[[Results], Figure | None]:
 
 
 FIGURES = (
-    Drawing("gamma-rmse", "RMSE of sVBSSGP against iterations, AIMPEAK", _by_gamma("rmse")),
-    Drawing("gamma-mnlp", "MNLP of sVBSSGP against iterations, AIMPEAK", _by_gamma("mnlp")),
-    Drawing("gamma-converged", "Converged RMSE against gamma, AIMPEAK", _along_gamma),
-    Drawing("aimpeak-rmse", "RMSE against iterations, AIMPEAK", _by_method("aimpeak", "rmse")),
-    Drawing("aimpeak-mnlp", "MNLP against iterations, AIMPEAK", _by_method("aimpeak", "mnlp")),
-    Drawing("aimpeak-time", "Training time against iterations, AIMPEAK", _by_method("aimpeak", "train_s")),
-    Drawing("airline-rmse", "RMSE against iterations, AIRLINE", _by_method("airline", "rmse")),
-    Drawing("airline-mnlp", "MNLP against iterations, AIRLINE", _by_method("airline", "mnlp")),
-    Drawing("airline-time", "Training time against iterations, AIRLINE", _by_method("airline", "train_s")),
-    Drawing("draws-aimpeak", "RMSE for varying numbers of draws, AIMPEAK", _by_draws("aimpeak")),
-    Drawing("draws-blog", "RMSE for varying numbers of draws, BLOG", _by_draws("blog")),
+    Drawing("gamma-rmse", "RMSE of sVBSSGP against iterations, AIMPEAK", _by_gamma("rmse"), _gammas),
+    Drawing("gamma-mnlp", "MNLP of sVBSSGP against iterations, AIMPEAK", _by_gamma("mnlp"), _gammas),
+    Drawing("gamma-converged", "Converged RMSE against gamma, AIMPEAK", _along_gamma, _converged),
+    Drawing("aimpeak-rmse", "RMSE against iterations, AIMPEAK", _by_method("aimpeak", "rmse"), _methods("aimpeak")),
+    Drawing("aimpeak-mnlp", "MNLP against iterations, AIMPEAK", _by_method("aimpeak", "mnlp"), _methods("aimpeak")),
+    Drawing("aimpeak-time", "Training time against iterations, AIMPEAK", _time("aimpeak"), _methods("aimpeak")),
+    Drawing("airline-rmse", "RMSE against iterations, AIRLINE", _by_method("airline", "rmse"), _methods("airline")),
+    Drawing("airline-mnlp", "MNLP against iterations, AIRLINE", _by_method("airline", "mnlp"), _methods("airline")),
+    Drawing("airline-time", "Training time against iterations, AIRLINE", _time("airline"), _methods("airline")),
+    Drawing(
+        "draws-aimpeak",
+        "RMSE for varying numbers of draws, AIMPEAK",
+        _by_draws("aimpeak"),
+        _draws("aimpeak"),
+        banded=False,
+    ),
+    Drawing("draws-blog", "RMSE for varying numbers of draws, BLOG", _by_draws("blog"), _draws("blog"), banded=False),
 )
 
 
@@ -140,12 +216,12 @@ def _label(measure: str, suite: str) -> str:
 def _line(
     axes: Axes, rows: Results, measure: str, colour: str, label: str | None, along: str = "iteration", band: bool = True
 ) -> None:
-    """Mean over splits, with a band of one deviation."""
+    """Mean over splits, with a band of one deviation where there are several."""
     if not rows.rows:
         return
     found = rows.by(along, measure)
     x, values = np.array(list(found)), list(found.values())
-    mean, deviation = np.array([np.mean(v) for v in values]), np.array([np.std(v) for v in values])
+    mean, spread = np.array([np.mean(v) for v in values]), np.array([deviation(v) for v in values])
     axes.plot(x, mean, color=colour, label=label, lw=1.6, marker="o", ms=2.5)
-    if band:
-        axes.fill_between(x, mean - deviation, mean + deviation, color=colour, alpha=0.18, lw=0)
+    if band and np.isfinite(spread).all():
+        axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.18, lw=0)

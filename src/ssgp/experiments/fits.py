@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp import SpectralForestRegressor
 from ssgp.datasets import Table
+from ssgp.distribution_regressor import DistributionRegressor
 from ssgp.experiments.methods import METHODS, most_steps
 from ssgp.experiments.suites import AUTHORS, GAMMAS, TRACED_GAMMAS, Cell, Suite, seed_of
 from ssgp.metrics import coverage, mnlp, rmse
 
-__all__ = ["run_cell", "split"]
+__all__ = ["by_distribution", "run_cell", "split"]
 
 Array = NDArray[np.floating]
 Row = dict[str, Any]
@@ -109,7 +109,8 @@ def _converge(suite: Suite, cell: Cell, data: Data, seed: int) -> list[Row]:
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
-    steps, limit = int(getattr(model, "n_iter_", 0)), most_steps(model)
+    limit = most_steps(model)
+    steps = 0 if limit is None else int(model.n_iter_)
     stopped = limit is None or steps < limit
     if stopped and not method.stops_by_itself:
         raise RuntimeError(f"learning ended early, after {steps} of {limit} steps")
@@ -127,10 +128,17 @@ def _look(model: Any, cell: Cell, data: Data, gammas: tuple[float, ...]) -> list
 
 def _score(model: Any, data: Data, **how: Any) -> Row:  # noqa: ANN401
     mean, std = model.predict(data.X_test, return_std=True, **how)
-    found = {"rmse": rmse(data.y_test, mean), "mnlp": mnlp(data.y_test, mean, std)}
-    if isinstance(model, SpectralForestRegressor):
-        found["mnlp"] = float(-np.mean(model.log_prob(data.X_test, data.y_test)))
-    return {**found, "coverage": coverage(data.y_test, mean, std)}
+    error = {"rmse": rmse(data.y_test, mean)}
+    if isinstance(model, DistributionRegressor):
+        return {**error, **by_distribution(model, data.X_test, data.y_test)}
+    return {**error, "mnlp": mnlp(data.y_test, mean, std), "coverage": coverage(data.y_test, mean, std)}
+
+
+def by_distribution(model: DistributionRegressor, X: Array, y: Array) -> dict[str, float]:
+    """MNLP, and cover of the central 95 % interval, of distributions that need not be normal."""
+    low, high = model.predict_interval(X, 0.95).T
+    inside = (low <= y) & (y <= high)
+    return {"mnlp": float(-np.mean(model.log_prob(X, y))), "coverage": float(np.mean(inside))}
 
 
 class _Clock:

@@ -99,6 +99,7 @@ def _forest(n_steps: int, seed: int) -> SpectralForestRegressor:
 
 
 def most_steps(model: Any) -> int | None:  # noqa: ANN401  any regressor
-    """Upper limit of a model's steps; None for one that takes none."""
-    limit = getattr(model, "max_iter", None)
-    return STEPS if limit == "auto" else limit
+    """Upper limit of a model's steps; None for the exact GP, which takes none."""
+    if isinstance(model, ExactGPRegressor):
+        return None
+    return STEPS if model.max_iter == "auto" else model.max_iter

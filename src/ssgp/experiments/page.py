@@ -20,6 +20,7 @@ STYLE = (
 .verdict { display: inline-block; border-radius: 1rem; padding: 0 .7rem; font-size: .85rem; color: white; }
 .reproduced { background: #4d7c57; } .in-part { background: #b98a2f; }
 .not-reproduced { background: #c8553d; } .not-run { background: #8aa3b5; }
+figcaption { width: 0; min-width: 100%; }
 .quick { background: #fbeee9; padding: .6rem 1rem; border-left: 4px solid #c8553d; }
 """
 )
@@ -34,13 +35,14 @@ def write_page(results: Results, folder: Path) -> list[str]:
         Names of the figures.
     """
     figures = draw_all(results, folder)
+    captions = {drawing.name: drawing.caption(results) for drawing in FIGURES}
     verdicts = [(claim, claim.check(results)) for claim in CLAIMS]
     body = "\n".join(
         [
             _head(results),
             _summary(verdicts),
             _table(results),
-            *_sections(verdicts, figures),
+            *_sections(verdicts, {name: _figure(name, svg, captions[name]) for name, svg in figures.items()}),
             _definitions(),
             _failures(results),
         ]
@@ -96,9 +98,7 @@ def _sections(verdicts: list[tuple[Claim, Verdict]], figures: dict[str, str]) ->
     for claim, verdict in verdicts:
         own = [name for name in claim.figures if name in figures]
         pictures = "".join(
-            f'<p><a href="#{name}">{escape(TITLES[name])}</a> is above.</p>'
-            if name in shown
-            else _figure(name, figures[name])
+            f'<p><a href="#{name}">{escape(TITLES[name])}</a> is above.</p>' if name in shown else figures[name]
             for name in own
         )
         shown.update(own)
@@ -110,8 +110,8 @@ def _sections(verdicts: list[tuple[Claim, Verdict]], figures: dict[str, str]) ->
         )
 
 
-def _figure(name: str, svg: str) -> str:
-    return f'<figure id="{name}">{inline_svg(svg, name)}<figcaption>{escape(TITLES[name])}</figcaption></figure>'
+def _figure(name: str, svg: str, caption: str) -> str:
+    return f'<figure id="{name}">{inline_svg(svg, name)}<figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def _definitions() -> str:

@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from ssgp.experiments.fits import run_cell
@@ -115,6 +115,7 @@ class _Cells:
                         lost.append(cell)
                     else:
                         self.report(cell, *future.result())
+                self.interrupts.check()
 
     def _begin(self, pool: Executor, cell: Cell, running: dict[Future, Cell]) -> bool:
         """Begin a cell; whether the pool still takes any."""
@@ -138,12 +139,15 @@ def _ignore_interrupts() -> None:
 @contextmanager
 def _workers(n_jobs: int) -> Iterator[Executor]:
     """A pool whose processes end at once where its cells are given up."""
+    others = active_children()
     with _pool(n_jobs) as pool:
         try:
             yield pool
         except KeyboardInterrupt:
-            for process in list(getattr(pool, "_processes", {}).values()):
-                process.terminate()
+            # Leaving the pool waits for its processes, which are this one's new children.
+            for process in active_children():
+                if process not in others:
+                    process.kill()
             raise
 
 
@@ -175,7 +179,10 @@ def _in_words(error: Exception) -> str:
 
 
 class _Interrupts:
-    """Counts Ctrl-C: the first is a wish to stop, the second an order."""
+    """Counts Ctrl-C: the first is a wish to stop, the second an order, obeyed where `check` is called.
+
+    An exception out of nowhere could come while a process is being started, and leave it running.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -187,11 +194,15 @@ class _Interrupts:
     def __exit__(self, *exception: object) -> None:
         signal.signal(signal.SIGINT, self._before)
 
-    def _caught(self, *signalled: object) -> None:
-        self.count += 1
+    def check(self) -> None:
+        """Raise KeyboardInterrupt after the second Ctrl-C."""
         if self.count > 1:
             raise KeyboardInterrupt
-        print("\nending after the cells that are running; press Ctrl-C again to give them up", flush=True)
+
+    def _caught(self, *signalled: object) -> None:
+        self.count += 1
+        if self.count == 1:
+            print("\nending after the cells that are running; press Ctrl-C again to give them up", flush=True)
 
 
 class _Progress:

@@ -102,13 +102,20 @@ class Store:
         """
         newest: dict[tuple, list[Row]] = {}
         for path in sorted(self.folder.glob("*.parquet")):
-            for key, rows in _by_cell(pq.read_table(path, schema=SCHEMA).to_pylist()).items():
+            for key, rows in _by_cell(_rows(path)).items():
                 if key not in newest or newest[key][0]["finished"] < rows[0]["finished"]:
                     newest[key] = rows
         rows = [row for of_cell in newest.values() for row in of_cell]
         if quick is None:
             quick = all(row["quick"] for row in rows)
         return Results([row for row in rows if row["quick"] == quick])
+
+
+def _rows(path: Path) -> list[Row]:
+    """Rows of a file; columns that earlier versions did not write are null."""
+    if not set(CELL) <= set(pq.read_schema(path).names):
+        raise ValueError(f"{path} is no file of results: a folder of results may hold no other tables")
+    return pq.read_table(path, schema=SCHEMA).to_pylist()
 
 
 def _by_cell(rows: list[Row]) -> dict[tuple, list[Row]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssgp.experiments.comparing import random_splits
+from ssgp.experiments.comparing import deviation, random_splits
 from ssgp.experiments.store import Results
 from ssgp.experiments.suites import AUTHORS
 
@@ -32,7 +32,7 @@ PAPER = {
     ("airline", "PIC+"): 33.40,
     ("airline", "VSSGP"): 39.49,
 }
-# Marks times that are of the learning steps alone.
+# Marks times that end with the last step.
 TRACED = " *"
 COLUMNS = ("table", "method", "RMSE", "MNLP", "fit (s)", "splits", "RMSE, authors' split", "the paper's RMSE")
 
@@ -46,7 +46,7 @@ class Line:
     suite, method : str
         Which.
     rmse, mnlp, seconds : tuple of float
-        Mean and deviation over random splits.
+        Mean and deviation over random splits; the latter is nan for one.
     n_splits : int
         Number of random splits.
     n_stopped : int
@@ -108,7 +108,7 @@ def notes(lines: list[Line]) -> list[str]:
     if traced:
         found.append(
             f"As they were at the end of the traced runs: {_listed(traced, _length)}. Their times, marked with"
-            f"{TRACED}, are of the learning steps alone, without the final pass over all rows, which other times have."
+            f"{TRACED}, are of learning alone, without the final pass over all rows, which other times have."
         )
     return found
 
@@ -142,7 +142,7 @@ def _line(results: Results, suite: str, method: str) -> Line | None:
         return None
     authors = rows.where(split=AUTHORS).values("rmse")
     rmse, mnlp, seconds = (
-        (float(np.mean(values)), float(np.std(values)))
+        (float(np.mean(values)), deviation(values))
         for values in (random.values(name) for name in ("rmse", "mnlp", "train_s"))
     )
     return Line(
