@@ -394,3 +394,21 @@ def test_steps_that_fail_are_told(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="1 of at most 50 steps led to models that cannot be evaluated"):
         model = DTCRegressor(20, batch_size=50, max_iter=50, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("model", [SSGPRegressor(10, n_restarts=1), DTCRegressor(20, batch_size=None)], ids=repr)
+def test_models_on_the_way_that_cannot_be_evaluated_are_told(model, monkeypatch):
+    X, y, _ = wavy(150)
+    best, calls = WeightPosterior.best, []
+
+    def fragile(sums):
+        calls.append(1)
+        if len(calls) == 2:
+            raise np.linalg.LinAlgError("not positive definite")
+        return best(sums)
+
+    monkeypatch.setattr(WeightPosterior, "best", fragile)
+    with pytest.warns(ConvergenceWarning, match="1 of the models on the way cannot be evaluated"):
+        model.set_params(random_state=0).fit(X, y)
+    assert model.n_iter_ > 10
+    assert model.score(X, y) > 0.9

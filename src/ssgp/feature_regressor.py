@@ -97,7 +97,14 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from all rows at once, or from batches of them."""
         if self.batch_size is None:
-            climb(_chunks(rows), model, RowLikelihood, self.max_iter, self.tol, self.n_jobs, after_step)
+            n_failed = climb(_chunks(rows), model, RowLikelihood, self.max_iter, self.tol, self.n_jobs, after_step)
+            if n_failed:
+                warnings.warn(
+                    f"{n_failed} of the models on the way cannot be evaluated, and were turned back from: learning may "
+                    "have ended early; try other starting values",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
             return
         batches = _chunks(rows, self.batch_size)
         self._take_steps(StochasticAscent(batches, model, RowLikelihood, self.learning_rate, rng), after_step)
