@@ -1,7 +1,7 @@
 """Two ways up the bound of a linear model with random features: all rows at once, or some at a time."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ Array = NDArray[np.floating]
 CHUNK = 8192
 # Blocks whose sums are held at once.
 AT_ONCE = 32
-# Noise variance of a standardised target stays within these.
+# Noise variance of a standardised target stays within these; of one that is not centred it may fall further.
 LEAST_LOG_NOISE, MOST_LOG_NOISE = -14.0, 3.0
 # Whitened parameters, and logarithms of lengthscales and signal variance, have no business beyond these, if they did
 # not start there.
@@ -44,10 +44,13 @@ class Model:
         The features.
     log_noise : float
         Log noise variance.
+    least_log_noise : float
+        Where learning keeps it from falling further.
     """
 
     features: FeatureMap
     log_noise: float
+    least_log_noise: float = LEAST_LOG_NOISE
 
     @property
     def noise(self) -> float:
@@ -60,7 +63,7 @@ class Model:
 
     def with_vector(self, vector: Array) -> "Model":
         """The model of these values."""
-        return Model(self.features.with_vector(vector[:-1]), float(vector[-1]))
+        return replace(self, features=self.features.with_vector(vector[:-1]), log_noise=float(vector[-1]))
 
 
 class Likelihood(Protocol):
@@ -205,7 +208,7 @@ def _limits(model: Model) -> tuple[Array, Array]:
     n_others = len(model.to_vector()) - n_logs - 1
     start = model.to_vector()
     box = np.maximum(np.repeat([BOX, LOG_BOX], [n_others, n_logs]), np.abs(start[:-1]))
-    noise = min(start[-1], LEAST_LOG_NOISE), max(start[-1], MOST_LOG_NOISE)
+    noise = min(start[-1], model.least_log_noise), max(start[-1], MOST_LOG_NOISE)
     return np.append(-box, noise[0]), np.append(box, noise[1])
 
 
