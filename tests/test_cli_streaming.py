@@ -7,9 +7,11 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from sklearn.metrics import r2_score
 
 import ssgp
 from ssgp import TableEncoder
+from ssgp.rows import random_rows
 from ssgp.saved_models import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")
@@ -17,6 +19,7 @@ from command_line import QUICK, fails, mixed, run
 
 N_ROWS = 900
 COLUMNS = ["--target", "height", "--key", "id"]
+WITH = ("without", "with")
 
 
 def many_kinds(n_rows, seed=0):
@@ -79,6 +82,73 @@ def test_the_model_is_the_same(folder, data, weight, sampled, request):
     assert {**notes_too, "fit_seconds": 0} == {**notes, "fit_seconds": 0}
     held, held_too = (json.loads(text)["held_out"]["model"]["rmse"] for text in (said, said_too))
     assert held_too == pytest.approx(held)
+
+
+def with_nonsense(table, n_rows, seed=2):
+    """The table with rows of weight zero in between, of a town and a height that no other row has."""
+    rng = np.random.default_rng(seed)
+    nonsense = many_kinds(n_rows, seed).drop_columns(["town", "height", "times"])
+    columns = {"town": ["nowhere"] * n_rows, "height": rng.normal(1e4, 1e3, n_rows), "times": np.zeros(n_rows, int)}
+    for name, values in columns.items():
+        nonsense = nonsense.append_column(name, pa.array(values))
+    both = pa.concat_tables([table, nonsense.select(table.column_names)])
+    # Rows of the table stay in their order.
+    order = np.argsort(np.r_[np.arange(table.num_rows), rng.uniform(0, table.num_rows, n_rows)])
+    return both.take(pa.array(order))
+
+
+@pytest.mark.parametrize("memory", ["enough", "too little"])
+def test_rows_of_weight_zero_change_nothing(memory, tmp_path, sampled, request):
+    if memory == "too little":
+        request.getfixturevalue("too_large")
+    table = many_kinds(N_ROWS)
+    table = table.filter(pa.array(table["times"].to_numpy() > 0))
+    pq.write_table(table, tmp_path / "without.parquet", row_group_size=130)
+    pq.write_table(with_nonsense(table, 200), tmp_path / "with.parquet", row_group_size=130)
+    options = ["--weight", "times", "--hold-out", "0.2", "--json"]
+    (without, said), (model, said_too) = (fitted(tmp_path, f"{name}.parquet", name, *options) for name in WITH)
+    assert model[0].describe() == without[0].describe()
+    new = many_kinds(300, seed=1)
+    np.testing.assert_array_equal(model.predict(new), without.predict(new))
+    found, expected = json.loads(said_too), json.loads(said)
+    assert found["held_out"]["model"]["mnlp"] == pytest.approx(expected["held_out"]["model"]["mnlp"])
+    assert found["held_out"]["baseline"]["rmse"] == pytest.approx(expected["held_out"]["baseline"]["rmse"])
+    assert found["notes"]["n_rows"] == expected["notes"]["n_rows"]
+    assert found["notes"]["n_rows_without_weight"] == 200
+    assert "200 rows left out, where the weight 'times' is zero" in found["warnings"]
+    assert not any("weight" in line for line in expected["warnings"])
+
+
+@pytest.mark.parametrize("memory", ["enough", "too little"])
+def test_scores_of_rows_held_out_are_weighted(memory, tmp_path, request):
+    if memory == "too little":
+        request.getfixturevalue("too_large")
+    rng = np.random.default_rng(0)
+    table = mixed(300).slice(3).append_column("times", pa.array(rng.exponential(size=297) ** 3))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=70)
+    model, said = fitted(tmp_path, "t.parquet", "m", "--weight", "times", "--hold-out", "0.3", "--json")
+    numbers = random_rows(297, round(0.3 * 297), 0)
+    held, learned = table.take(pa.array(numbers)), np.setdiff1d(np.arange(297), numbers)
+    y, times = held["height"].to_numpy(), held["times"].to_numpy()
+    X, forest = model[0].transform(held), model[-1]
+    mean = forest.predict(X)
+    low, high = forest.predict_interval(X, coverage=0.9).T
+    own = json.loads(said)["held_out"]
+    assert own["model"]["rmse"] == pytest.approx(np.sqrt(np.average((y - mean) ** 2, weights=times)))
+    assert own["model"]["mae"] == pytest.approx(np.average(np.abs(y - mean), weights=times))
+    assert own["model"]["r2"] == pytest.approx(r2_score(y, mean, sample_weight=times))
+    assert own["model"]["mnlp"] == pytest.approx(-np.average(forest.log_prob(X, y), weights=times))
+    covered = np.average((low <= y) & (y <= high), weights=times)
+    assert own["model"]["intervals"][1]["coverage"] == pytest.approx(covered)
+    plain = np.average(table["height"].to_numpy()[learned], weights=table["times"].to_numpy()[learned])
+    assert own["baseline"]["rmse"] == pytest.approx(np.sqrt(np.average((y - plain) ** 2, weights=times)))
+
+
+def test_nothing_but_rows_of_weight_zero(folder, too_large):
+    table = mixed(40).append_column("times", pa.array(np.zeros(40)))
+    pq.write_table(table, folder / "none.parquet")
+    line = fails("fit", folder / "none.parquet", *COLUMNS, "--weight", "times", "--out", folder / "none")
+    assert "0 rows in which the target 'height' is known and the weight 'times' is not zero, of 40" in line
 
 
 def test_it_says_that_it_reads_in_parts(folder, too_large):

@@ -394,3 +394,55 @@ def test_steps_that_fail_are_told(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="1 of at most 50 steps led to models that cannot be evaluated"):
         model = DTCRegressor(20, batch_size=50, max_iter=50, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
+
+
+FAR = {
+    "exact GP": ExactGPRegressor(normalize=False, random_state=0),
+    "SSGP": SSGPRegressor(10, n_restarts=1, normalize=False, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_noise_is_learned_beside_a_target_that_is_not_centred(name):
+    """Its deviation is a quarter of a thousandth of the target's mean."""
+    X, y, _ = wavy(300, noise=0.05)
+    assert FAR[name].fit(X, 200 + y).noise_variance_ == pytest.approx(0.05**2, rel=0.3)
+
+
+@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
+@pytest.mark.parametrize("name", FAR)
+def test_a_target_too_far_from_zero_is_told(name):
+    X, y, _ = wavy(100)
+    far = 5000 + y
+    away = f"the target is {np.sqrt(np.mean(far**2)) / np.std(far):,.0f} of its deviations from zero"
+    with pytest.warns(UserWarning, match=away) as told:
+        FAR[name].fit(X, far)
+    assert any(warning.filename == __file__ for warning in told)
+
+
+@pytest.mark.parametrize("batch_size", [None, 50])
+def test_the_floor_of_the_noise_follows_the_variance_of_the_target(batch_size):
+    X, y, _ = wavy(100)
+    for offset in (0.0, 3.0):
+        target = offset + y
+        model = DTCRegressor(5, batch_size=batch_size, max_iter=1, normalize=False, random_state=0).fit(X, target)
+        share = np.exp(model._model.least_log_noise) * np.mean(target**2) / np.var(target)
+        assert share == pytest.approx(np.exp(-14.0), rel=1e-4)
+
+
+@pytest.mark.parametrize("model", [SSGPRegressor(10, n_restarts=1), DTCRegressor(20, batch_size=None)], ids=repr)
+def test_models_on_the_way_that_cannot_be_evaluated_are_told(model, monkeypatch):
+    X, y, _ = wavy(150)
+    best, calls = WeightPosterior.best, []
+
+    def fragile(sums):
+        calls.append(1)
+        if len(calls) == 2:
+            raise np.linalg.LinAlgError("not positive definite")
+        return best(sums)
+
+    monkeypatch.setattr(WeightPosterior, "best", fragile)
+    with pytest.warns(ConvergenceWarning, match="1 of the models on the way cannot be evaluated"):
+        model.set_params(random_state=0).fit(X, y)
+    assert model.n_iter_ > 10
+    assert model.score(X, y) > 0.9

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import central_difference
-from ssgp.ascent import AT_ONCE, Model, RowLikelihood, StochasticAscent, collapsed_bound, sum_over
+from ssgp.ascent import AT_ONCE, Model, RowLikelihood, StochasticAscent, climb, collapsed_bound, sum_over
 from ssgp.block_likelihood import BlockLikelihood
 from ssgp.feature_maps import InducingMap, SpectralMap, VariationalMap
 from ssgp.linear_bound import Moments, Sums, WeightPosterior, feature_gradient
@@ -220,6 +220,60 @@ class TestBestWeights:
         np.testing.assert_allclose(merged.gram, whole.gram, rtol=1e-12)
         np.testing.assert_allclose(merged.cross, whole.cross, rtol=1e-12)
         assert merged.constant == pytest.approx(whole.constant, rel=1e-12)
+
+
+def fails_between(steps, how):
+    """The likelihood of rows, that fails in evaluations of these numbers."""
+
+    class Fragile(RowLikelihood):
+        n_evaluated = 0
+
+        def sums(self):
+            Fragile.n_evaluated += 1
+            found = super().sums()
+            if Fragile.n_evaluated not in steps:
+                return found
+            if how == "raises":
+                raise np.linalg.LinAlgError("not positive definite")
+            return Sums(found.gram, found.cross, float(how))
+
+    return Fragile
+
+
+class TestClimb:
+    @pytest.mark.parametrize("how", ["raises", "nan", "inf"])
+    @pytest.mark.parametrize("steps", [(2,), (3,), (3, 4), (6, 7, 8), (4, 9, 14)], ids=str)
+    def test_it_goes_on_from_models_that_cannot_be_evaluated(self, steps, how, rng):
+        rows, model = table(rng, False, (0, N)), Model(spectral(rng, learn=False), 0.0)
+        bounds, bounds_too = [], []
+        assert climb(rows, model, RowLikelihood, 200, 1e-12, 1, lambda _, bound: bounds.append(bound)) == 0
+        n_failed = climb(
+            rows, model, fails_between(steps, how), 200, 1e-12, 1, lambda _, bound: bounds_too.append(bound)
+        )
+        assert n_failed == len(steps)
+        assert bounds_too[-1] == pytest.approx(bounds[-1], abs=1e-6)
+
+    def test_it_keeps_away_from_where_no_model_can_be_evaluated(self, rng):
+        """Models of little noise fail: the best of the others is at the edge."""
+
+        class Fragile(RowLikelihood):
+            def __init__(self, model, block):
+                if model.log_noise < edge:
+                    raise np.linalg.LinAlgError("not positive definite")
+                super().__init__(model, block)
+
+        rows, start, models = table(rng, False, (0, N)), Model(spectral(rng, learn=False), 0.0), []
+        climb(rows, start, RowLikelihood, 200, 1e-12, 1, lambda model, _: models.append(model))
+        edge = models[-1].log_noise + 0.5
+        models.clear()
+        assert climb(rows, start, Fragile, 200, 1e-12, 1, lambda model, _: models.append(model)) > 0
+        assert edge <= models[-1].log_noise < edge + 1e-3
+        assert all(np.isfinite(model.to_vector()).all() for model in models)
+
+    def test_nothing_is_learned_from_a_start_that_cannot_be_evaluated(self, rng):
+        rows, model, steps = table(rng, False, (0, N)), Model(spectral(rng), 0.0), []
+        assert climb(rows, model, fails_between(range(99), "raises"), 9, 0.0, 1, lambda *step: steps.append(step)) == 1
+        assert not steps
 
 
 class TestStochasticAscent:

@@ -5,11 +5,13 @@ import errno
 import numpy as np
 import pytest
 
+from ssgp.flattening import flatten, rebuild
 from ssgp.partition import grow_tree
 from ssgp.row_files import RecordFile, RowFile, gathered
 from ssgp.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows import Rows, Standardizer, random_rows
 from ssgp.spectral_forest import SpectralForestRegressor
+from ssgp.storable import KINDS
 
 N_ROWS, N_INPUTS, N_LEAVES = 5000, 3, 32
 
@@ -200,3 +202,23 @@ def test_how_large_weights_are_does_not_matter(raw):
     usual, large = (Standardizer.fit(X, y, size * weight, centre_target=True) for size in (1.0, 1e16))
     for name in ("x_mean", "x_scale", "y_mean", "y_scale"):
         np.testing.assert_allclose(getattr(large, name), getattr(usual, name), rtol=1e-9, atol=1e-9)
+
+
+class TestVarianceOfTheTarget:
+    @pytest.mark.parametrize("offset", [0.0, 3.0, -40.0])
+    def test_it_is_relative_to_the_scale(self, offset, rng):
+        X, y, weight = rng.normal(size=(50, 2)), offset + rng.gamma(2.0, size=50), rng.uniform(0.1, 3.0, 50)
+        units = Standardizer.fit(X, y, weight, centre_target=False)
+        spread = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+        assert units.y_variance * units.y_scale**2 == pytest.approx(spread)
+        assert units.y_scale**2 == pytest.approx(np.average(y**2, weights=weight))
+        assert Standardizer.fit(X, y, weight, centre_target=True).y_variance == 1.0
+
+    def test_the_least_noise_is_a_share_of_it_until_that_is_rounding(self):
+        least = [Standardizer(np.zeros(1), np.ones(1), 0.0, 1.0, v).least_noise(1e-6) for v in (1.0, 0.1, 1e-9)]
+        assert least == [1e-6, pytest.approx(1e-7), 1e-8]
+
+    def test_a_file_that_does_not_have_it_is_of_a_centred_target(self):
+        flat = flatten(Standardizer(np.zeros(2), np.ones(2), 3.0, 4.0), KINDS)
+        del flat.objects[0]["parts"]["y_variance"]
+        assert rebuild(flat, KINDS).y_variance == 1.0

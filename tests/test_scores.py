@@ -5,7 +5,7 @@ import pytest
 
 from ssgp import SpectralForestRegressor
 from ssgp.cli.predictor import Predictor
-from ssgp.cli.scores import DETAILED_ROWS, Judge, Scores
+from ssgp.cli.scores import DETAILED_ROWS, Judge, Scores, judge_normal
 from ssgp.distribution_regressor import AT_ONCE
 
 N_ROWS = 2 * AT_ONCE + 100
@@ -48,6 +48,58 @@ def test_a_small_batch_of_a_large_table_counts(model, rows):
     found = Judge(10**9)(Predictor(None, model, {}), X[:3], y[:3], 12345)
     assert len(found.crps) == 1
     assert np.isfinite(found.crps).all()
+
+
+def test_it_is_told_which_rows_were_looked_at_in_detail(model, rows):
+    X, y = rows
+    found = Judge(400 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    assert found.some.max() > 2 * AT_ONCE
+    low, high = model.predict_interval(X[found.some], coverage=0.9).T
+    np.testing.assert_allclose(found.width[:, 1], high - low, rtol=1e-6)
+
+
+def test_a_weight_counts_as_so_many_rows():
+    rng = np.random.default_rng(0)
+    y, mean, std, times = rng.normal(size=90), rng.normal(size=90), rng.uniform(0.5, 2, 90), rng.integers(1, 5, 90)
+    weighted, repeated = Scores(0.3), Scores(0.3)
+    for part in (slice(0, 40), slice(40, 90)):
+        judged = judge_normal(y[part], mean[part], std[part])
+        weighted.add(y[part], judged, times[part].astype(float))
+    again = [np.repeat(values, times) for values in (y, mean, std)]
+    repeated.add(again[0], judge_normal(*again))
+    found, expected = weighted.summary(), repeated.summary()
+    for name in ("rmse", "mae", "r2", "mnlp", "crps"):
+        assert found[name] == pytest.approx(expected[name])
+    for own, other in zip(found["intervals"], expected["intervals"], strict=True):
+        assert own == pytest.approx(other)
+    assert found["pit"]["shares_of_tenths"] == pytest.approx(expected["pit"]["shares_of_tenths"])
+    assert found["pit"]["distance_from_uniform"] == pytest.approx(expected["pit"]["distance_from_uniform"])
+    assert weighted.target_mean == pytest.approx(repeated.target_mean)
+    assert weighted.n_rows == 90
+
+
+def test_some_rows_stand_for_all_by_their_weights(model, rows):
+    X, y = rows
+    weight = np.random.default_rng(0).uniform(0.1, 5, len(y))
+    judged = Judge(40 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    scores = Scores(0.0)
+    scores.add(y, judged, weight)
+    found = scores.summary()
+    assert found["crps"] == pytest.approx(np.average(judged.crps, weights=weight[judged.some]))
+    widths = [own["mean_width"] for own in found["intervals"]]
+    np.testing.assert_allclose(widths, np.average(judged.width, axis=0, weights=weight[judged.some]))
+
+
+def test_one_of_twenty_honest_models_is_further_from_uniform_whatever_the_weights():
+    rng = np.random.default_rng(0)
+    weight = np.tile([1.0, 9.0], 1000)
+    further = 0
+    for _ in range(400):
+        scores, y = Scores(0.0), rng.normal(size=2000)
+        scores.add(y, judge_normal(y, np.zeros(2000), np.ones(2000)), weight)
+        found = scores.summary()["pit"]
+        further += found["distance_from_uniform"] > found["distance_by_chance"]
+    assert 0.02 < further / 400 < 0.08
 
 
 def test_crps_agrees_with_its_integral(model, rows):

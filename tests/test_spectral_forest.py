@@ -348,3 +348,11 @@ class TestCorrection:
         below = model.sample_y(X[:500], 400) < model.predict_quantiles(X[:500], [0.5])
         assert below.mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(500 * 400))
         assert np.abs(model.predict_quantiles(X[:500], [0.5])[:, 0] - mean).max() < 0.5 * deviation.max()
+
+
+@pytest.mark.parametrize(("max_iter", "n_iter"), [("auto", 1500), (2746, 2746), (2747, 2454)])
+def test_few_steps_are_never_cut_short(max_iter, n_iter):
+    """Eleven looks, one every 100 steps, have to fit into the first three fifths of the second round."""
+    X, y, _ = wavy(60)
+    model = small_forest(n_trees=1, n_frequencies=2, max_iter=max_iter, tol=1e9, correct=False).fit(X, y)
+    assert model.n_iter_ == n_iter

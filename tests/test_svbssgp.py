@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from helpers import quick
+from helpers import quick, wavy
 from ssgp import SVBSSGPRegressor
 from ssgp.metrics import coverage, mnlp, rmse
 from test_training import Shifted
@@ -291,3 +291,19 @@ def test_memory_of_prediction_does_not_grow_with_the_rows(waves):
         peaks.append(tracemalloc.get_traced_memory()[1] - 6 * 8 * n)
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 20e6
+
+
+def test_local_noise_is_learned_beside_a_target_that_is_not_centred():
+    """The prior of the blocks' noise is relative to the target's variance, not to its mean square."""
+    X, y, _ = wavy(300, noise=0.05)
+    model = quick(n_frequencies=12, objective="local", normalize=False).fit(X, 200 + y)
+    assert np.sqrt(model.noise_variance_) == pytest.approx(np.std(200 + y - model.predict(X)), rel=0.3)
+    assert np.sqrt(model.noise_variance_) < 0.3
+
+
+@pytest.mark.parametrize(("max_iter", "n_iter"), [(1831, 1831), (1832, 1539)])
+def test_few_steps_are_never_cut_short(max_iter, n_iter):
+    """Eleven looks, one every 100 steps, have to fit into the first three fifths."""
+    X, y, _ = wavy(60)
+    model = quick(n_frequencies=2, posterior="diagonal", max_iter=max_iter, n_draws=1, tol=1e9).fit(X, y)
+    assert model.n_iter_ == n_iter

@@ -1,7 +1,7 @@
 """Two ways up the bound of a linear model with random features: all rows at once, or some at a time."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ Array = NDArray[np.floating]
 CHUNK = 8192
 # Blocks whose sums are held at once.
 AT_ONCE = 32
-# Noise variance of a standardised target stays within these.
+# Noise variance of a standardised target stays within these; of one that is not centred it may fall further.
 LEAST_LOG_NOISE, MOST_LOG_NOISE = -14.0, 3.0
 # Whitened parameters, and logarithms of lengthscales and signal variance, have no business beyond these, if they did
 # not start there.
@@ -44,10 +44,13 @@ class Model:
         The features.
     log_noise : float
         Log noise variance.
+    least_log_noise : float
+        Where learning keeps it from falling further.
     """
 
     features: FeatureMap
     log_noise: float
+    least_log_noise: float = LEAST_LOG_NOISE
 
     @property
     def noise(self) -> float:
@@ -60,7 +63,7 @@ class Model:
 
     def with_vector(self, vector: Array) -> "Model":
         """The model of these values."""
-        return Model(self.features.with_vector(vector[:-1]), float(vector[-1]))
+        return replace(self, features=self.features.with_vector(vector[:-1]), log_noise=float(vector[-1]))
 
 
 class Likelihood(Protocol):
@@ -124,28 +127,79 @@ def climb(
     tol: float,
     n_jobs: int | None,
     after_step: Callable[[Model, float], bool],
-) -> None:
-    """Maximise the collapsed bound by L-BFGS.
+) -> int:
+    """Maximise the collapsed bound by L-BFGS; return how many models on the way could not be evaluated.
 
     `after_step` is given the model and its bound a row after each step, and says whether to stop.
     """
-    total, last = rows.total, {"bound": -np.inf}
-
-    def loss(vector: Array) -> tuple[float, Array]:
-        try:
-            bound, gradient = collapsed_bound(rows, model.with_vector(vector), likelihood, n_jobs)
-        except np.linalg.LinAlgError:
-            return np.inf, np.zeros_like(vector)
-        last["bound"] = bound / total
-        return -bound / total, -gradient / total
+    loss = _Loss(lambda vector: collapsed_bound(rows, model.with_vector(vector), likelihood, n_jobs), rows.total)
 
     def callback(vector: Array) -> None:
-        if after_step(model.with_vector(vector.copy()), last["bound"]):
+        place = loss.begin_step()
+        if after_step(model.with_vector(place.vector), -place.value):
             raise StopIteration
 
     start, bounds = model.to_vector(), list(zip(*_limits(model), strict=True))
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "ftol": tol, "gtol": 1e-7, "maxcor": 20}
     minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options)
+    return loss.n_failed
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A point, and the loss and its gradient there."""
+
+    vector: Array
+    value: float
+    gradient: Array
+
+
+class _Loss:
+    """Minus the bound a row and its gradient, finite everywhere.
+
+    Where the bound cannot be evaluated the loss is flat, and as far above the point where the step began as the slope
+    there promised to fall: a search along the line then turns back to about a tenth. At infinity it would end as if it
+    had converged, and from a very high wall it would turn back to a step of nothing.
+
+    Parameters
+    ----------
+    bound : callable
+        Bound and gradient at a point.
+    total : float
+        How many rows they are of.
+    """
+
+    def __init__(self, bound: Callable[[Array], tuple[float, Array]], total: float) -> None:
+        self._bound, self._total, self.n_failed = bound, total, 0
+        self._began: _Place | None = None
+        self._last: _Place | None = None
+
+    def __call__(self, vector: Array) -> tuple[float, Array]:
+        place = self._evaluate(vector)
+        if place is None:
+            self.n_failed += 1
+            return self._wall(vector), np.zeros_like(vector)
+        self._began, self._last = self._began or place, place
+        return place.value, place.gradient
+
+    def _evaluate(self, vector: Array) -> _Place | None:
+        try:
+            bound, gradient = self._bound(vector)
+        except np.linalg.LinAlgError:
+            return None
+        finite = np.isfinite(bound) and np.isfinite(gradient).all()
+        return _Place(vector.copy(), -bound / self._total, -gradient / self._total) if finite else None
+
+    def _wall(self, vector: Array) -> float:
+        began = self._began
+        return 0.0 if began is None else began.value + abs(float(began.gradient @ (vector - began.vector)))
+
+    def begin_step(self) -> _Place:
+        """The next step begins at the last point that could be evaluated, which is returned."""
+        if self._last is None:
+            raise RuntimeError("a step has to begin where the loss was evaluated")
+        self._began = self._last
+        return self._last
 
 
 def _limits(model: Model) -> tuple[Array, Array]:
@@ -154,7 +208,7 @@ def _limits(model: Model) -> tuple[Array, Array]:
     n_others = len(model.to_vector()) - n_logs - 1
     start = model.to_vector()
     box = np.maximum(np.repeat([BOX, LOG_BOX], [n_others, n_logs]), np.abs(start[:-1]))
-    noise = min(start[-1], LEAST_LOG_NOISE), max(start[-1], MOST_LOG_NOISE)
+    noise = min(start[-1], model.least_log_noise), max(start[-1], MOST_LOG_NOISE)
     return np.append(-box, noise[0]), np.append(box, noise[1])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.features import features
-from ssgp.noise import fit_noise_prior
+from ssgp.noise import LEARNING_PRIOR, NoisePrior, fit_noise_prior
 from ssgp.parameters import Hyperparameters
 from ssgp.rows import Rows
 from ssgp.statistics import LocalModels, block_statistics, solve
@@ -126,6 +126,7 @@ def condition(
     weights: Array,
     hyperparameters: Hyperparameters,
     n_jobs: int | None,
+    noise_prior: NoisePrior = LEARNING_PRIOR,
 ) -> Conditional:
     """Build the test conditional: Gamma_k for every block and draw, in one pass a draw.
 
@@ -139,17 +140,19 @@ def condition(
         For sigma_n^2 Lambda^-1.
     n_jobs : int or None
         Threads.
+    noise_prior : NoisePrior
+        Near which the prior of blocks' own noise is looked for.
     """
     local = _local_models(rows, frequencies, hyperparameters.ridge(frequencies.shape[1]), n_jobs)
     noise = np.full((len(frequencies), rows.n_blocks), hyperparameters.noise_variance)
     if weights.shape[1] == 0:
-        noise = np.stack([_block_noise(models) for models in local])
+        noise = np.stack([_block_noise(models, noise_prior) for models in local])
     return Conditional(frequencies, weights, local, noise)
 
 
-def _block_noise(models: LocalModels) -> Array:
+def _block_noise(models: LocalModels, start: NoisePrior) -> Array:
     """Posterior mean of each block's noise variance, under the prior that all blocks make most probable."""
-    prior = fit_noise_prior(models.count, models.rss)
+    prior = fit_noise_prior(models.count, models.rss, start)
     return prior.scale_after(models.rss) / np.maximum(prior.shape_after(models.count) - 1.0, 0.5)
 
 

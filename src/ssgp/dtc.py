@@ -37,7 +37,8 @@ class DTCRegressor(InducingRegressor):
     lengthscale : float, array-like of shape (d,) or "auto", default="auto"
         Start in the units of the inputs; half the square root of d standard deviations by default.
     signal_variance, noise_variance : float or "auto", default="auto"
-        Start in squared units of the target; 1 and 1/2 of its variance by default.
+        Start in squared units of the target; 1 and 1/2 of its variance by default, or of its
+        mean square where `normalize` is False.
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
     n_jobs : int or None, default=None

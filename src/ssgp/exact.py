@@ -26,6 +26,8 @@ _Process: Any = GaussianProcessRegressor
 
 # Of new rows with training rows, held at once.
 COVARIANCES = 1 << 24
+# Noise variance, relative to the target's mean square, down to which covariances can be factorised.
+LEAST_NOISE = 1e-10
 
 
 class ExactGPRegressor(GaussianRegressor):
@@ -117,7 +119,8 @@ class ExactGPRegressor(GaussianRegressor):
             rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
             inputs, target = rows.X.astype(float), rows.y.astype(float)
             relative = np.ones(len(y)) if rows.weight is None else 1.0 / rows.weight.astype(float)
-            signal, lengths, noise = self._learn(inputs[: self.learn_rows], target[: self.learn_rows], rng)
+            some = slice(self.learn_rows)
+            signal, lengths, noise = self._learn(inputs[some], target[some], units, rng)
             known: Any = ConstantKernel(signal) * RBF(cast(Any, lengths))
             process = _Process(known, alpha=noise * relative, optimizer=None).fit(inputs, target)
             vars(self).update(
@@ -131,15 +134,19 @@ class ExactGPRegressor(GaussianRegressor):
             )
         return self
 
-    def _learn(self, X: Array, y: Array, rng: np.random.RandomState) -> tuple[float, Array, float]:
+    def _learn(self, X: Array, y: Array, units: Standardizer, rng: np.random.RandomState) -> tuple[float, Array, float]:
         """Signal variance, lengthscales and noise variance of the highest marginal likelihood of some rows."""
         start: Any = np.full(X.shape[1], 0.5 * np.sqrt(X.shape[1]))
-        kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF(start, (1e-2, 1e3)) + WhiteKernel(0.1, (1e-6, 1e1))
+        # The start of the noise is low enough to see a signal beside a target that is far from zero.
+        noise = WhiteKernel(0.1 * units.y_variance, (units.least_noise(1e-6, LEAST_NOISE), 1e1))
+        kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF(start, (1e-2, 1e3)) + noise
         seed = rng.randint(2**31 - 1)
         with warnings.catch_warnings():
             # A lengthscale at its upper bound is an input that does not matter, noise at its lower one a clean table.
             warnings.filterwarnings("ignore", "The optimal value found for dimension", ConvergenceWarning)
-            learned = _Process(kernel, n_restarts_optimizer=self.n_restarts - 1, random_state=seed).fit(X, y)
+            learned = _Process(
+                kernel, alpha=1e-10 * units.y_variance, n_restarts_optimizer=self.n_restarts - 1, random_state=seed
+            ).fit(X, y)
         found = learned.kernel_.get_params()
         lengths = np.atleast_1d(np.asarray(found["k1__k2__length_scale"], dtype=float))
         return float(found["k1__k1__constant_value"]), lengths, float(found["k2__noise_level"])

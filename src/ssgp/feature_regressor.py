@@ -3,6 +3,8 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
+from math import log
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,13 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from ssgp.ascent import CHUNK, Model, RowLikelihood, StochasticAscent, climb, sum_over
+from ssgp.ascent import CHUNK, LEAST_LOG_NOISE, Model, RowLikelihood, StochasticAscent, climb, sum_over
 from ssgp.fitted import in_own_units, initial_hyperparameters
 from ssgp.gaussian_regressor import GaussianRegressor
 from ssgp.linear_bound import WeightPosterior
 from ssgp.parameters import Hyperparameters
 from ssgp.progress import CallbackSupportMixin, Monitor, StepHooks
-from ssgp.rows import Rows, Standardizer, even_bounds
+from ssgp.rows import LEAST_NOISE, Rows, Standardizer, even_bounds
 from ssgp.threads import one_blas_thread
 from ssgp.validation import check_rows, columns_unchanged_on_error
 
@@ -97,7 +99,14 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from all rows at once, or from batches of them."""
         if self.batch_size is None:
-            climb(_chunks(rows), model, RowLikelihood, self.max_iter, self.tol, self.n_jobs, after_step)
+            n_failed = climb(_chunks(rows), model, RowLikelihood, self.max_iter, self.tol, self.n_jobs, after_step)
+            if n_failed:
+                warnings.warn(
+                    f"{n_failed} of the models on the way cannot be evaluated, and were turned back from: learning may "
+                    "have ended early; try other starting values",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
             return
         batches = _chunks(rows, self.batch_size)
         self._take_steps(StochasticAscent(batches, model, RowLikelihood, self.learning_rate, rng), after_step)
@@ -158,7 +167,8 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
             order, begin, steps = np.random.default_rng(seed).spawn(3)
             rows = units.rows(X, y, weight, order.permutation(len(y)), np.array([0, len(y)]))
             start = initial_hyperparameters(self.lengthscale, self.signal_variance, self.noise_variance, units)
-            learned = Learned(self._start(rows, start, begin))
+            lowest = max(LEAST_LOG_NOISE + log(units.y_variance), log(LEAST_NOISE))
+            learned = Learned(replace(self._start(rows, start, begin), least_log_noise=lowest))
             hooks = StepHooks(
                 self, self.max_iter, lambda: self._attributes(rows, units, learned), monitor, self.verbose
             )

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ssgp.bases import Base
 from ssgp.conditional import condition
 from ssgp.learning import Optimizers
+from ssgp.noise import LEARNING_PRIOR
 from ssgp.parameters import Hyperparameters, Parameters
 from ssgp.partition import Partition
 from ssgp.posterior import finish
@@ -100,7 +101,8 @@ def fitted_attributes(
     posterior = finish(parameters, context.base, own.frequency_deviation, own.weight_deviation(m))
     alpha = posterior.sample(context.n_draws, np.random.default_rng(context.draw_seed))
     frequencies, weights = posterior.split(alpha)
-    conditional = condition(rows, frequencies.astype(np.float32), weights, own, n_jobs)
+    noise_prior = LEARNING_PRIOR.scaled(units.y_variance)
+    conditional = condition(rows, frequencies.astype(np.float32), weights, own, n_jobs, noise_prior)
     share = np.diff(rows.bounds) / len(rows.y)
     noise = float(conditional.noise_variance.mean(axis=0) @ share)
     frequency_unit, weight_unit = own.frequency_deviation / units.x_scale, units.y_scale * own.weight_deviation(m)
@@ -134,7 +136,10 @@ def initial_hyperparameters(
     noise_variance: Any,  # noqa: ANN401
     units: Standardizer,
 ) -> Hyperparameters:
-    """Take a user's starting values to the model's units; "auto" is a rule of thumb."""
+    """Take a user's starting values to the model's units; "auto" is a rule of thumb.
+
+    A target that is not centred starts from its mean square: until its mean is learned, that is not far from noise.
+    """
     n_inputs = len(units.x_scale)
     start = np.full(n_inputs, 0.5 * np.sqrt(n_inputs))
     if not _is_auto(lengthscale):

@@ -15,7 +15,7 @@ from ssgp.objectives import LocalObjective, Objective
 from ssgp.optimizers import Optimizer
 from ssgp.parameters import Parameters
 from ssgp.rows import Rows
-from ssgp.training import BoundEstimator, Schedule, Trainer
+from ssgp.training import NOISE_RANGE, BoundEstimator, Schedule, Trainer
 
 __all__ = ["Learner", "report_skipped"]
 
@@ -58,6 +58,8 @@ class Learner:
         When to stop.
     tail : array of shape (m, 1) or None
         Factors of the frequencies' prior deviations, see `ssgp.spectra`.
+    least_noise : float
+        The noise variance stays above it.
     """
 
     objective: Objective
@@ -73,6 +75,7 @@ class Learner:
     draws_per_step: int
     schedule: Schedule
     tail: Array | None = None
+    least_noise: float = NOISE_RANGE[0]
 
     @property
     def on_blocks(self) -> bool:
@@ -96,7 +99,9 @@ class Learner:
         n_blocks = self.blocks_per_step
         if n_blocks == "auto":
             n_blocks = max(1, round(self.batch_size * rows.n_blocks / len(rows.y)))
-        return Trainer(estimator, parameters, rows, optimizers, rng, n_blocks, self.draws_per_step)
+        return Trainer(
+            estimator, parameters, rows, optimizers, rng, n_blocks, self.draws_per_step, least_noise=self.least_noise
+        )
 
     def ascend(
         self,

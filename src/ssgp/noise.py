@@ -32,6 +32,10 @@ class NoisePrior:
     shape: float
     scale: float
 
+    def scaled(self, factor: float) -> "NoisePrior":
+        """Of a variance so many times as large."""
+        return NoisePrior(self.shape, factor * self.scale)
+
     def shape_after(self, n: Any) -> Any:  # noqa: ANN401  a number or an array
         """a_n: half the degrees of freedom of a prediction after n rows."""
         return self.shape + 0.5 * n

@@ -5,6 +5,7 @@ gradient, and rows sorted by the partition's labels are the local blocks that pr
 Either way a block costs one sequential read, whatever the size of the table.
 """
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,6 +23,12 @@ Array = NDArray[np.floating]
 CHUNK = 65536
 # Rows whose numbers take next to no memory.
 FEW = 1_000_000
+# Noise variance, relative to the target's mean square, below which sums are rounding: where learning stops, at least.
+LEAST_NOISE = 1e-8
+# The same of the target, so that it has a logarithm.
+TINY = 1e-30
+# And with less than this, noise of a thirtieth of the target's deviation is rounding.
+LITTLE_VARIANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -39,12 +46,15 @@ class Standardizer:
         Centre and scale of the inputs.
     y_mean, y_scale : float
         Centre and scale of the target.
+    y_variance : float
+        Variance of the scaled target around its mean: 1, or less where it is not centred.
     """
 
     x_mean: Array
     x_scale: Array
     y_mean: float
     y_scale: float
+    y_variance: float = 1.0
 
     @classmethod
     def fit(cls, X: Array, y: Array, weight: Array | None, centre_target: bool) -> "Standardizer":
@@ -54,13 +64,19 @@ class Standardizer:
         with np.errstate(over="ignore", invalid="ignore"):
             inputs = StandardScaler(copy=False).fit(X, sample_weight=weight)
             target = StandardScaler(copy=False).fit(y[:, None], sample_weight=weight)
-            mean, scale = np.asarray(target.mean_).item(), np.asarray(target.scale_).item()
+            mean, scale, variance = np.asarray(target.mean_).item(), np.asarray(target.scale_).item(), 1.0
             if not centre_target:
-                mean, scale = 0.0, float(np.hypot(mean, scale)) or 1.0
+                size = float(np.hypot(mean, scale)) or 1.0
+                mean, scale, variance = 0.0, size, max((scale / size) ** 2, TINY)
+                _check_offset(variance)
         x_mean, x_scale = np.asarray(inputs.mean_, dtype=float), np.asarray(inputs.scale_, dtype=float)
         _check_range(np.asarray(np.isfinite(x_scale)), "X")
         _check_range(np.asarray([np.isfinite(scale)]), "y")
-        return cls(x_mean, x_scale, mean, scale)
+        return cls(x_mean, x_scale, mean, scale, variance)
+
+    def least_noise(self, share: float, least: float = LEAST_NOISE) -> float:
+        """The lowest noise variance to look at: this share of the target's variance, unless that is rounding."""
+        return max(share * self.y_variance, least)
 
     def inputs(self, X: Array, order: NDArray[np.integer] | slice = slice(None)) -> Array:
         """Standardise rows ``X[order]`` to float32, a chunk at a time."""
@@ -173,6 +189,16 @@ def even_bounds(n_rows: int, block_size: int) -> NDArray[np.integer]:
     n_blocks = max(1, -(-n_rows // block_size))
     slices = list(gen_even_slices(n_rows, n_blocks))
     return np.array([0, *(part.stop for part in slices)])
+
+
+def _check_offset(variance: float) -> None:
+    """Warn, at the line that called `fit`, of a target so far from zero that small noise is lost beside it."""
+    if variance < LITTLE_VARIANCE:
+        warnings.warn(
+            f"the target is {variance**-0.5:,.0f} of its deviations from zero: beside that, small noise is lost in "
+            "rounding. Use normalize=True, or subtract a constant from it",
+            stacklevel=5,
+        )
 
 
 def _check_range(fine: NDArray[np.bool_], name: str) -> None:

@@ -79,7 +79,9 @@ default="squared-exponential"
     max_iter : int or "auto", default="auto"
         Upper limit of the learning steps; 1,500 by default.
     tol : float or None, default=1e-3
-        Learning winds down when the bound has not risen by so many nats a row for 1,000 steps.
+        Learning winds down when the bound has not risen by so many nats a row for 1,000 steps. That is looked for
+        in the first three fifths of each of two rounds, of a third and two thirds of `max_iter`: with fewer
+        than about 2,750 steps, as by default, learning never ends early. None for never.
     learning_rate : float, default=0.04
         Step size of Adam.
     max_time : float or None, default=None

@@ -34,6 +34,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     where there were some in `fit`. What says nothing is dropped: columns that are constant, empty, or
     text that is different in nearly every row. `describe` tells what became of every column.
 
+    Weights are no part of it: every row counts once in medians, in means of the target and in what is dropped. Rows
+    that are not to count at all have to be left out.
+
     New categories and missing values are fine in `transform`. A column that is missing, renamed or of another type is
     an error that names it, as is infinity. Columns that were not there in `fit` are ignored.
 

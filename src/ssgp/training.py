@@ -32,7 +32,8 @@ Array = NDArray[np.floating]
 
 N_PROBE_BLOCKS = 10
 
-# In the units of standardised data. Below the noise's floor the float32 features' own rounding is the noise.
+# In the units of standardised data; the noise's floor is a share of the target's variance, and below it the float32
+# features' own rounding is the noise.
 NOISE_RANGE = (1e-6, 1e6)
 SIGNAL_RANGE = (1e-6, 1e6)
 LENGTHSCALE_RANGE = (1e-4, 1e6)
@@ -179,9 +180,9 @@ def _sum(parts: list[BlockGradient]) -> BlockGradient:
     )
 
 
-def _hyper_range(parameters: Parameters) -> tuple[Array, Array]:
+def _hyper_range(parameters: Parameters, least_noise: float) -> tuple[Array, Array]:
     """Least and greatest logarithms of the lengthscales, the signal and the noise; the start lies between them."""
-    ranges = [LENGTHSCALE_RANGE] * parameters.layout.n_inputs + [SIGNAL_RANGE, NOISE_RANGE]
+    ranges = [LENGTHSCALE_RANGE] * parameters.layout.n_inputs + [SIGNAL_RANGE, (least_noise, NOISE_RANGE[1])]
     least, greatest = np.log(np.array(ranges, dtype=parameters.flat.dtype)).T
     return np.minimum(least, parameters.hyper), np.maximum(greatest, parameters.hyper)
 
@@ -250,6 +251,8 @@ class Trainer:
     mixing_every : int
         The D x D mixing matrix, the one part of a step whose cost does not depend on the
         rows, moves once in so many steps, on the mean of their gradients.
+    least_noise : float
+        The noise variance stays above it.
     """
 
     def __init__(
@@ -262,6 +265,7 @@ class Trainer:
         blocks_per_step: int = 1,
         draws_per_step: int = 1,
         mixing_every: int = 8,
+        least_noise: float = NOISE_RANGE[0],
     ) -> None:
         self.estimator, self.parameters, self.rows, self.rng = estimator, parameters, rows, rng
         self.blocks_per_step, self.draws_per_step, self.mixing_every = blocks_per_step, draws_per_step, mixing_every
@@ -271,7 +275,7 @@ class Trainer:
         self._pending: list[MixingFactors] = []
         self._samples = self._sample()
         self._summary = summarize_mixing(parameters)
-        self._hyper_range = _hyper_range(parameters)
+        self._hyper_range = _hyper_range(parameters, least_noise)
         self._probe_blocks = rng.permutation(rows.n_blocks)[:N_PROBE_BLOCKS].tolist()
         self._probe_z = estimator.draw(parameters.layout, 1, rng).astype(parameters.flat.dtype)
 

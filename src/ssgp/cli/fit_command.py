@@ -74,6 +74,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
     output.say(f"{text}, read in parts" if isinstance(rows, StreamedTable) else text)
     if rows.n_missing:
         output.warn(f"{amount(rows.n_missing, 'row')} left out, where the target {roles.target!r} is missing")
+    if rows.n_weightless:
+        output.warn(f"{amount(rows.n_weightless, 'row')} left out, where the weight {roles.weight!r} is zero")
     if isinstance(rows, StreamedTable):
         _keep_to_memory(model, options)
     seconds, interrupted = _fit(model, rows, options, output)
@@ -86,7 +88,7 @@ def fit_command(options: FitOptions, output: Output) -> int:
     text = [_columns_text(encoder), _training_text(options.model, found["training"], seconds)]
     if options.hold_out:
         found["held_out"] = _judged(Predictor(encoder, regressor, notes), rows)
-        text.append(_held_out_text(found["held_out"], rows.n_rows - rows.n_learned))
+        text.append(_held_out_text(found["held_out"], rows.n_rows - rows.n_learned, roles.weight))
     end = ", stopped by Ctrl-C: it has learned less than it could" if interrupted else ""
     text.append(f"Saved to {options.out} after {duration(time.perf_counter() - began)}{end}")
     output.result(found, "\n".join(text))
@@ -184,6 +186,7 @@ def _notes(roles: ColumnRoles, rows: TrainingTable, seconds: float) -> dict[str,
         "weight": roles.weight,
         "n_rows": rows.n_learned,
         "n_rows_without_target": rows.n_missing,
+        "n_rows_without_weight": rows.n_weightless,
         "fit_seconds": round(seconds, 3),
     }
 
@@ -193,8 +196,10 @@ def _judged(predictor: Predictor, rows: TrainingTable) -> dict[str, Any]:
     mean, std = rows.moments.mean, rows.moments.deviation or 1.0
     scores, baseline, judge = Scores(mean), Scores(mean), Judge()
     for part in rows.held_out():
-        scores.add(part.y, judge(predictor, predictor.encode(part.table), part.y, scores.n_rows))
-        baseline.add(part.y, judge_normal(part.y, np.full(len(part.y), mean), np.full(len(part.y), std)))
+        judged = judge(predictor, predictor.encode(part.table), part.y, scores.n_rows)
+        plain = judge_normal(part.y, np.full(len(part.y), mean), np.full(len(part.y), std))
+        scores.add(part.y, judged, part.weight)
+        baseline.add(part.y, plain, part.weight)
     return {"model": scores.summary(), "baseline": baseline.summary()}
 
 
@@ -214,6 +219,7 @@ def _training_text(model: str, training: dict[str, Any], seconds: float) -> str:
     return f"Fitted {MODELS[model]} in {duration(seconds)}: {', '.join(sizes)}"
 
 
-def _held_out_text(held_out: dict[str, Any], n_rows: int) -> str:
+def _held_out_text(held_out: dict[str, Any], n_rows: int, weight: str | None) -> str:
     columns = {"model": held_out["model"], "mean and deviation": held_out["baseline"]}
-    return f"\n{amount(n_rows, 'row')} held out:\n{scores_text(columns)}\n"
+    weighted = "" if weight is None else f", weighted by {weight!r}"
+    return f"\n{amount(n_rows, 'row')} held out{weighted}:\n{scores_text(columns)}\n"

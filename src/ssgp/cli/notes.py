@@ -13,6 +13,7 @@ OWN = {
     "weight",
     "n_rows",
     "n_rows_without_target",
+    "n_rows_without_weight",
     "fit_seconds",
 }
 

@@ -1,6 +1,6 @@
 """How good predictions are, and how honest, from sums that need no more memory for more rows."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,18 @@ class Judged:
     ----------
     mean, log_density, cdf : arrays of shape (n,)
         Predicted mean; log density and cumulative probability of the target.
+    some : int array of shape (k,)
+        Numbers of the rows that were looked at in detail.
     crps : array of shape (k,)
-        Continuous ranked probability score of some of the rows.
+        Continuous ranked probability score of these.
     width : array of shape (k, 3)
-        Of the central intervals of `LEVELS`, of the same rows.
+        Of their central intervals of `LEVELS`.
     """
 
     mean: Array
     log_density: Array
     cdf: Array
+    some: NDArray[np.integer]
     crps: Array
     width: Array
 
@@ -69,7 +72,8 @@ class Judge:
 
         def look(found: Distributions, part: slice) -> Judged:
             some = np.arange(-part.start % stride, found.n_rows, stride)
-            return _judge_part(found, y[part], some, np.random.default_rng(first + part.start))
+            judged = _judge_part(found, y[part], some, np.random.default_rng(first + part.start))
+            return replace(judged, some=part.start + some)
 
         parts = model._looked_at(X, look)
         names = [own.name for own in fields(Judged)]
@@ -81,7 +85,7 @@ def _judge_part(found: Distributions, y: Array, some: NDArray[np.integer], rng: 
     detailed = found.rows(some)
     low, high = np.split(np.stack([detailed.quantile(level) for level in TAILS], axis=1), 2, axis=1)
     draws = detailed.sample(CRPS_DRAWS, rng)
-    return Judged(found.mean(), found.log_density(y), found.cdf(y), crps_of_draws(y[some], draws), high - low)
+    return Judged(found.mean(), found.log_density(y), found.cdf(y), some, crps_of_draws(y[some], draws), high - low)
 
 
 def judge_normal(y: Array, mean: Array, std: Array) -> Judged:
@@ -90,7 +94,8 @@ def judge_normal(y: Array, mean: Array, std: Array) -> Judged:
     density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
     crps = std * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
     log_density = -0.5 * z * z - np.log(std) - 0.5 * np.log(2 * np.pi)
-    return Judged(mean, log_density, ndtr(z), crps, std[:, None] * np.diff(ndtri(TAILS).reshape(2, -1), axis=0))
+    width = std[:, None] * np.diff(ndtri(TAILS).reshape(2, -1), axis=0)
+    return Judged(mean, log_density, ndtr(z), np.arange(len(y)), crps, width)
 
 
 def crps_of_draws(y: Array, draws: Array) -> Array:
@@ -108,36 +113,46 @@ class Scores:
     ----------
     centre : float
         A number near the targets, for squares that do not lose digits.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows so far, each counted once whatever its weight.
     """
 
     def __init__(self, centre: float) -> None:
         self._centre, self.n_rows = centre, 0
-        self._sums = dict.fromkeys(("y", "y^2", "square", "absolute", "nlp", "crps"), 0.0)
+        self._sums = dict.fromkeys(("weight", "weight^2", "y", "y^2", "square", "absolute", "nlp", "crps"), 0.0)
         self._inside, self._width = np.zeros(len(LEVELS)), np.zeros(len(LEVELS))
         self._pit = np.zeros(PIT_BINS)
 
-    def add(self, y: Array, judged: Judged) -> None:
-        """More rows."""
-        error, deviation = y - judged.mean, y - self._centre
+    def add(self, y: Array, judged: Judged, weight: Array | None = None) -> None:
+        """More rows, and how many rows each counts for."""
+        weight = np.ones(len(y)) if weight is None else weight
+        error, deviation, own = y - judged.mean, y - self._centre, float(weight.sum())
         self.n_rows += len(y)
-        self._sums["y"] += float(deviation.sum())
-        self._sums["y^2"] += float(deviation @ deviation)
-        self._sums["square"] += float(error @ error)
-        self._sums["absolute"] += float(np.abs(error).sum())
-        self._sums["nlp"] -= float(judged.log_density.sum())
-        self._sums["crps"] += len(y) * float(judged.crps.mean())
-        self._inside += (np.abs(judged.cdf[:, None] - 0.5) <= np.divide(LEVELS, 2)).sum(axis=0)
-        self._width += len(y) * judged.width.mean(axis=0)
-        self._pit += np.histogram(judged.cdf, PIT_BINS, (0.0, 1.0))[0]
+        self._sums["weight"] += own
+        self._sums["weight^2"] += float(weight @ weight)
+        self._sums["y"] += float(weight @ deviation)
+        self._sums["y^2"] += float(weight * deviation @ deviation)
+        self._sums["square"] += float(weight * error @ error)
+        self._sums["absolute"] += float(weight @ np.abs(error))
+        self._sums["nlp"] -= float(weight @ judged.log_density)
+        # The rows that were looked at in detail stand for all.
+        detailed = weight[judged.some] * (own / weight[judged.some].sum())
+        self._sums["crps"] += float(detailed @ judged.crps)
+        self._inside += weight @ (np.abs(judged.cdf[:, None] - 0.5) <= np.divide(LEVELS, 2))
+        self._width += detailed @ judged.width
+        self._pit += np.histogram(judged.cdf, PIT_BINS, (0.0, 1.0), weights=weight)[0]
 
     @property
     def target_mean(self) -> float:
         """Mean of the targets so far."""
-        return self._centre + self._sums["y"] / self.n_rows
+        return self._centre + self._sums["y"] / self._sums["weight"]
 
     def summary(self) -> dict[str, Any]:
         """Means over the rows."""
-        n, sums = self.n_rows, self._sums
+        n, sums = self._sums["weight"], self._sums
         # A power of a float that overflows raises, a product is infinite.
         spread = sums["y^2"] - sums["y"] * sums["y"] / n
         below = np.cumsum(self._pit) / n
@@ -153,8 +168,8 @@ class Scores:
             ],
             "pit": {
                 "distance_from_uniform": float(np.abs(below - np.arange(1, PIT_BINS + 1) / PIT_BINS).max()),
-                # Kolmogorov's distance that 1 of 20 honest models exceeds.
-                "distance_by_chance": float(1.36 / np.sqrt(n)),
+                # Kolmogorov's distance that 1 of 20 honest models exceeds; rows of large weight are still one each.
+                "distance_by_chance": float(1.36 * np.sqrt(sums["weight^2"]) / n),
                 "shares_of_tenths": (self._pit.reshape(10, -1).sum(axis=1) / n).tolist(),
             },
         }

@@ -1,6 +1,7 @@
 """The table a command fits a model to: read at once or, where it is too large for memory, in parts.
 
-Both number the rows whose target is known in the order of the table, and so hold out and learn from the same.
+Both number the rows that count, those whose target is known and whose weight is not zero, in the order of the table,
+and so hold out and learn from the same.
 """
 
 from collections.abc import Collection, Iterator
@@ -34,7 +35,7 @@ LEAST_ROWS = 2
 
 @dataclass(frozen=True)
 class Part:
-    """Rows whose target is known: inputs, targets and weights."""
+    """Rows that count: inputs, targets and weights."""
 
     table: pa.Table
     y: Array
@@ -53,8 +54,8 @@ class TrainingTable(Protocol):
     ----------
     target_holds : str
         What the target's column holds, in words.
-    n_rows, n_missing : int
-        Rows whose target is known, and others.
+    n_rows, n_missing, n_weightless : int
+        Rows that count, those whose target is missing, and others whose weight is zero.
     moments : Moments
         Of the targets that are learned from, once the model is fitted.
     """
@@ -62,6 +63,7 @@ class TrainingTable(Protocol):
     target_holds: str
     n_rows: int
     n_missing: int
+    n_weightless: int
     moments: Moments
 
     @property
@@ -91,7 +93,8 @@ class WholeTable:
         check.close()
         part, self.n_missing = _known(rows, roles)
         self.n_rows = len(part.y)
-        _check_enough(self.n_rows, self.n_missing, roles, source)
+        self.n_weightless = rows.num_rows - self.n_rows - self.n_missing
+        _check_enough(self.n_rows, rows.num_rows, roles, source)
         held = np.zeros(self.n_rows, dtype=bool)
         held[_held_out(self.n_rows, hold_out, seed)] = True
         self._learned, self._held = (part[~held], part[held]) if held.any() else (part, part[held])
@@ -113,7 +116,9 @@ class WholeTable:
         """Rows to judge by."""
         rows = self._held
         for start in range(0, len(rows.y), BATCH_ROWS):
-            yield Part(rows.table.slice(start, BATCH_ROWS), rows.y[start : start + BATCH_ROWS], None)
+            own = slice(start, start + BATCH_ROWS)
+            weight = None if rows.weight is None else rows.weight[own]
+            yield Part(rows.table.slice(start, BATCH_ROWS), rows.y[own], weight)
 
 
 class StreamedTable:
@@ -135,14 +140,18 @@ class StreamedTable:
         self._source, self._roles = source.with_types(types), roles
         self.target_holds = family(schema.field(roles.target).type)
         self.moments = Moments()
-        self.n_rows, self.n_missing = self._count(display)
-        _check_enough(self.n_rows, self.n_missing, roles, source)
+        self.n_rows, self.n_missing, self.n_weightless = self._count(display)
+        _check_enough(self.n_rows, self._n_all, roles, source)
         self._held = np.sort(_held_out(self.n_rows, hold_out, seed))
 
     @property
     def n_learned(self) -> int:
         """Rows to learn from."""
         return self.n_rows - len(self._held)
+
+    @property
+    def _n_all(self) -> int:
+        return self.n_rows + self.n_missing + self.n_weightless
 
     def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
         """Fit the encoder to a sample of the rows to learn from, the regressor to all, in batches."""
@@ -161,17 +170,17 @@ class StreamedTable:
             if held.any():
                 yield part[held]
 
-    def _count(self, display: Display) -> tuple[int, int]:
-        """Rows whose target is known, and others; weights are looked at on the way."""
-        known = missing = 0
+    def _count(self, display: Display) -> tuple[int, int, int]:
+        """Rows that count, those whose target is missing, and those whose weight is zero."""
+        done = missing = 0
         target, check = self._roles.target, _WeightCheck(self._roles.weight)
         for rows in self._source.batches([name for name in (target, self._roles.weight) if name is not None]):
             present = np.isfinite(target_of(rows[target], target))
             check.add(rows, present)
-            known, missing = known + int(present.sum()), missing + int((~present).sum())
-            display("row", known + missing, self._source.n_rows)
+            done, missing = done + rows.num_rows, missing + int((~present).sum())
+            display("row", done, self._source.n_rows)
         check.close()
-        return known, missing
+        return done - missing - check.n_zero, missing, check.n_zero
 
     def _parts(self, display: Display | None) -> Iterator[Part]:
         done = 0
@@ -179,7 +188,7 @@ class StreamedTable:
             yield _known(rows, self._roles)[0]
             done += rows.num_rows
             if display is not None:
-                display("row", done, self.n_rows + self.n_missing)
+                display("row", done, self._n_all)
 
     def _learned(self, display: Display) -> Iterator[Part]:
         for part, held in _marked(self._parts(display), self._held):
@@ -205,20 +214,22 @@ def _may_be_others(found: pa.DataType) -> bool:
 
 
 def _known(rows: pa.Table, roles: ColumnRoles) -> tuple[Part, int]:
-    """Rows whose target is known, and how many others there are."""
+    """Rows that count, and how many there are whose target is missing."""
     y = target_of(rows[roles.target], roles.target)
     known = np.isfinite(y)
     if not known.all():
         rows, y = rows.filter(pa.array(known)), y[known]
     weight = None if roles.weight is None else target_of(rows[roles.weight], roles.weight, "the weight")
-    return Part(rows.select(roles.features), y, weight), int((~known).sum())
+    part = Part(rows.select(roles.features), y, weight)
+    counts = None if weight is None else weight > 0
+    return part if counts is None or counts.all() else part[counts], int((~known).sum())
 
 
 class _WeightCheck:
-    """Weights that cannot be used, of rows whose target is known, counted over all parts of a table."""
+    """Weights of rows whose target is known that cannot be used, or are zero, counted over all parts of a table."""
 
     def __init__(self, name: str | None) -> None:
-        self._name = name
+        self._name, self.n_zero = name, 0
         self._n_rows = self._n_known = self._n_faults = 0
         self._first: int | None = None
 
@@ -231,7 +242,7 @@ class _WeightCheck:
         if len(faults) and self._first is None:
             self._first = self._n_rows + int(faults[0])
         self._n_rows, self._n_known = self._n_rows + rows.num_rows, self._n_known + len(weight)
-        self._n_faults += len(faults)
+        self._n_faults, self.n_zero = self._n_faults + len(faults), self.n_zero + int((weight == 0).sum())
 
     def close(self) -> None:
         """Raise if there are any."""
@@ -242,11 +253,12 @@ class _WeightCheck:
             )
 
 
-def _check_enough(n_rows: int, n_missing: int, roles: ColumnRoles, source: TableSource) -> None:
+def _check_enough(n_rows: int, n_all: int, roles: ColumnRoles, source: TableSource) -> None:
     if n_rows < LEAST_ROWS:
+        counts = "" if roles.weight is None else f" and the weight {roles.weight!r} is not zero"
         raise CommandError(
-            f"{source.name!r} has {amount(n_rows, 'row')} in which the target {roles.target!r} is known, "
-            f"of {n_rows + n_missing:,}; at least {LEAST_ROWS} are needed"
+            f"{source.name!r} has {amount(n_rows, 'row')} in which the target {roles.target!r} is known{counts}, "
+            f"of {n_all:,}; at least {LEAST_ROWS} are needed"
         )
 
 
