@@ -25,6 +25,8 @@ def test_in_parts_it_is_the_same(at_once, weighted, shrink, rng, monkeypatch):
     levels, errors = fill_branch(*settings)
     monkeypatch.setattr(branches, "MOST_ROWS", at_once)
     in_parts, errors_too = fill_branch(*settings)
+    assert errors is not None
+    assert errors_too is not None
     for own, other in zip(levels, in_parts, strict=True):
         for name in ("weights", "sketch", "count", "rss", "log_determinant", "ridge"):
             np.testing.assert_allclose(getattr(other, name), getattr(own, name), rtol=1e-4, atol=1e-5)

@@ -67,6 +67,7 @@ def test_low_noise_keeps_its_digits(noise, rng):
     y = (np.sin(3 * X[:, 0]) + noise * rng.normal(size=600)).astype(np.float32)
     block, bounds, ridge = Block(X, y, None), np.array([0, 600]), 20 * noise**2
     _, errors = fill_branch(block, bounds, waves, (1,), ridge, np.eye(43)[:1], True, True)
+    assert errors is not None
     phi = waves.features(join_one(X)).astype(float)
     hat = phi @ np.linalg.solve(phi.T @ phi + ridge * np.eye(phi.shape[1]), phi.T)
     expected = (y - hat @ y) / (1 - np.diag(hat))

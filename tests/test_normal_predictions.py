@@ -1,5 +1,7 @@
 """What regressors with normal predictions say beyond means and deviations, against SciPy's normal distribution."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -13,7 +15,7 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
+@pytest.fixture(scope="module", params=MODELS.values(), ids=list(MODELS))
 def fitted(request):
     X, y, _ = wavy(400)
     return request.param.fit(X[:300], y[:300]), X[300:], y[300:]
@@ -22,7 +24,7 @@ def fitted(request):
 @pytest.mark.parametrize("how", [{}, {"latent": True}], ids=["observations", "latent"])
 def test_all_is_of_the_normal_distribution_that_predict_gives(fitted, how):
     model, X, y = fitted
-    said = norm(*model.predict(X, return_std=True, **how))
+    said: Any = norm(*model.predict(X, return_std=True, **how))
     levels = [0.01, 0.3, 0.9]
     np.testing.assert_allclose(
         model.predict_quantiles(X, levels, **how), np.transpose([said.ppf(level) for level in levels])
