@@ -78,6 +78,18 @@ class PICRegressor(InducingRegressor):
         Steps taken.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ssgp import PICRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, size=(500, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=500)
+    >>> model = PICRegressor(10, n_blocks=4, max_iter=300, random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[1.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), bool(0.08 < std[0] < 0.13)
+    (True, True)
     """
 
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
