@@ -1,7 +1,7 @@
 """``ssgp fit``: from a table in a file to a model in a file."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def fit_command(options: FitOptions, output: Output) -> int:
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
     model = _pipeline(options, roles)
-    rows = _table(source, roles, options, output)
+    rows = _table(source, roles, options, model.named_steps["encoder"].kinds or {}, output)
     text = f"{options.data}: {amount(rows.n_rows, 'row')}, {amount(len(roles.features), 'column')} to learn from"
     output.say(f"{text}, read in parts" if isinstance(rows, StreamedTable) else text)
     if rows.n_missing:
@@ -130,7 +130,9 @@ def _kinds(pairs: Sequence[str], features: list[str]) -> Any:  # noqa: ANN401  c
     return found or None
 
 
-def _table(source: TableSource, roles: ColumnRoles, options: FitOptions, output: Output) -> TrainingTable:
+def _table(
+    source: TableSource, roles: ColumnRoles, options: FitOptions, kinds: Mapping[str, str], output: Output
+) -> TrainingTable:
     """The table, in memory if it fits there."""
     seed = options.seed or DEFAULT_SEED
     allowed = options.memory or default_memory()
@@ -142,14 +144,9 @@ def _table(source: TableSource, roles: ColumnRoles, options: FitOptions, output:
             f"{source.name!r} needs about {needed / 1e9:.1f} GB of memory and may have {allowed / 1e9:.1f} (--memory); "
             "only --model forest learns from tables that do not fit"
         )
+    categories = [name for name, kind in kinds.items() if kind == "category"]
     with output.progress() as display:
-        return StreamedTable(source, roles, options.hold_out, seed, display, _categories(options, roles))
-
-
-def _categories(options: FitOptions, roles: ColumnRoles) -> set[str]:
-    """Columns that were said to hold categories."""
-    kinds = _kinds(options.kinds, roles.features) or {}
-    return {name for name, kind in kinds.items() if kind == "category"}
+        return StreamedTable(source, roles, options.hold_out, seed, display, categories)
 
 
 def _keep_to_memory(model: Pipeline, options: FitOptions) -> None:
