@@ -20,7 +20,7 @@ from ssgp import (
     SVBSSGPRegressor,
     VSSGPRegressor,
 )
-from ssgp.distribution_regressor import DistributionRegressor
+from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.experiments.fits import by_distribution
 from tables import TABLES, Table
 

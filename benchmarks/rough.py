@@ -13,7 +13,7 @@ from common import options, record
 from ssgp import SpectralForestRegressor
 from ssgp.datasets import load_flights
 from ssgp.metrics import rmse
-from ssgp.spectra import KERNELS
+from ssgp.spectrum.kernels import KERNELS
 
 PROCESSES = {"matern-1/2": Matern(0.5, nu=0.5), "matern-3/2": Matern(0.5, nu=1.5), "squared-exponential": RBF(0.5)}
 

@@ -4,13 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import options, quantiles_of, record
-from ssgp.bases import Normal
-from ssgp.objectives import GlobalObjective
-from ssgp.optimizers import Adam
-from ssgp.parameters import Hyperparameters, Layout, Parameters, PosteriorKind
-from ssgp.rows import Rows, even_bounds
-from ssgp.threads import one_blas_thread
-from ssgp.training import BoundEstimator, Trainer
+from ssgp.engine.threads import one_blas_thread
+from ssgp.rows.standardized import Rows, even_bounds
+from ssgp.spectrum.bases import Normal
+from ssgp.spectrum.objectives import GlobalObjective
+from ssgp.spectrum.optimizers import Adam
+from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters, PosteriorKind
+from ssgp.spectrum.trainer import BoundEstimator, Trainer
 
 M, D, BATCH = 20, 8, 1000
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ssgp import bases, metrics
-    from ssgp.dtc import DTCRegressor
-    from ssgp.exact import ExactGPRegressor
-    from ssgp.pic import PICRegressor
-    from ssgp.recalibrated import RecalibratedRegressor, recalibrate
-    from ssgp.saved_models import load, save
-    from ssgp.sparse_spectrum import SSGPRegressor
-    from ssgp.spectral_forest import SpectralForestRegressor
-    from ssgp.svbssgp import SVBSSGPRegressor
-    from ssgp.table_encoder import TableEncoder
-    from ssgp.vssgp import VSSGPRegressor
+    from ssgp.baselines.dtc import DTCRegressor
+    from ssgp.baselines.exact import ExactGPRegressor
+    from ssgp.baselines.pic import PICRegressor
+    from ssgp.baselines.ssgp import SSGPRegressor
+    from ssgp.baselines.vssgp import VSSGPRegressor
+    from ssgp.distributions.recalibrated import RecalibratedRegressor, recalibrate
+    from ssgp.forest.estimator import SpectralForestRegressor
+    from ssgp.saving.model_files import load, save
+    from ssgp.svbssgp.estimator import SVBSSGPRegressor
+    from ssgp.tables.encoder import TableEncoder
 
 __all__ = [
     "DTCRegressor",
@@ -36,18 +36,18 @@ __version__ = "0.1.0"
 
 # Imported when first used: the command line answers `--help` before numpy and scikit-learn would be there.
 _MODULES = {
-    "DTCRegressor": "dtc",
-    "ExactGPRegressor": "exact",
-    "PICRegressor": "pic",
-    "RecalibratedRegressor": "recalibrated",
-    "SSGPRegressor": "sparse_spectrum",
-    "SVBSSGPRegressor": "svbssgp",
-    "SpectralForestRegressor": "spectral_forest",
-    "TableEncoder": "table_encoder",
-    "VSSGPRegressor": "vssgp",
-    "load": "saved_models",
-    "recalibrate": "recalibrated",
-    "save": "saved_models",
+    "DTCRegressor": "baselines.dtc",
+    "ExactGPRegressor": "baselines.exact",
+    "PICRegressor": "baselines.pic",
+    "RecalibratedRegressor": "distributions.recalibrated",
+    "SSGPRegressor": "baselines.ssgp",
+    "SVBSSGPRegressor": "svbssgp.estimator",
+    "SpectralForestRegressor": "forest.estimator",
+    "TableEncoder": "tables.encoder",
+    "VSSGPRegressor": "baselines.vssgp",
+    "load": "saving.model_files",
+    "recalibrate": "distributions.recalibrated",
+    "save": "saving.model_files",
 }
 _SUBMODULES = {"bases", "datasets", "metrics", "plot", "report", "saved_models", "table_files"}
 

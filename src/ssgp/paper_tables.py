@@ -15,7 +15,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ssgp.whole_file import whole_file
+from ssgp._utils.whole_file import whole_file
 
 __all__ = ["FOLDER_VARIABLE", "Table", "load_aimpeak", "load_airline", "load_blog", "read_columns"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ssgp._utils.names import hint, listed
 from ssgp.cli.errors import WrongUsage
-from ssgp.close_names import hint, listed
 
 __all__ = ["ColumnRoles", "check_column", "choose_columns", "split_names"]
 

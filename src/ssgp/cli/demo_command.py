@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp._utils.progress import observed
 from ssgp.cli.errors import INTERRUPTED
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.output import Output, duration, table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import Judge, Scores, judge_normal
 from ssgp.datasets import Split, load_flights
-from ssgp.progress import observed
-from ssgp.spectral_forest import SpectralForestRegressor
+from ssgp.forest.estimator import SpectralForestRegressor
 
 __all__ = ["demo_command"]
 

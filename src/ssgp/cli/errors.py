@@ -4,7 +4,7 @@ import shlex
 import sys
 import traceback
 
-from ssgp.column_errors import InfiniteValuesError, UnusableTypeError
+from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
 
 __all__ = ["INTERRUPTED", "CommandError", "WrongUsage", "one_line", "report"]
 

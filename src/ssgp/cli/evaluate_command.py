@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ssgp._utils.whole_file import check_place
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.judged import JudgedTable, open_judged
 from ssgp.cli.moments import Moments
@@ -14,10 +15,9 @@ from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.cli.scores import Judge, Scores, judge_normal, scores_text
-from ssgp.recalibrated import LEAST_ROWS, MOST_ROWS, RecalibratedRegressor, original
-from ssgp.recalibration import Recalibration
-from ssgp.saved_models import read_summary, save
-from ssgp.whole_file import check_place
+from ssgp.distributions.recalibrated import LEAST_ROWS, MOST_ROWS, RecalibratedRegressor, original
+from ssgp.distributions.recalibration import Recalibration
+from ssgp.saving.model_files import read_summary, save
 
 __all__ = ["EvaluateOptions", "evaluate_command"]
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ssgp.checkpoints import Checkpoint
+from ssgp._utils.progress import observed
+from ssgp._utils.whole_file import check_place
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line
 from ssgp.cli.interrupts import InterruptCounter
@@ -20,14 +21,13 @@ from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import Judge, Scores, judge_normal, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
-from ssgp.column_encodings import Dropped
-from ssgp.column_fitting import KINDS
-from ssgp.progress import observed
-from ssgp.saved_models import read_summary, save
-from ssgp.sizes import LEAST_MEMORY, MEMORY
-from ssgp.table_encoder import TableEncoder
-from ssgp.table_files import TableSource, open_table
-from ssgp.whole_file import check_place
+from ssgp.forest.sizes import LEAST_MEMORY, MEMORY
+from ssgp.saving.checkpoints import Checkpoint
+from ssgp.saving.model_files import read_summary, save
+from ssgp.tables.encoder import TableEncoder
+from ssgp.tables.encoding_fit import KINDS
+from ssgp.tables.encodings import Dropped
+from ssgp.tables.files import TableSource, open_table
 
 __all__ = ["FitOptions", "fit_command"]
 

@@ -8,8 +8,8 @@ from ssgp.cli.errors import one_line
 from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import check_model_file
-from ssgp.recalibration import Recalibration
-from ssgp.saved_models import read_summary
+from ssgp.distributions.recalibration import Recalibration
+from ssgp.saving.model_files import read_summary
 
 __all__ = ["inspect_command"]
 

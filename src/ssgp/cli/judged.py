@@ -11,8 +11,8 @@ from ssgp.cli.columns import check_column
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.predictor import Predictor
 from ssgp.cli.targets import target_of
-from ssgp.row_sample import RowSample
-from ssgp.table_files import TableSource, check_columns, open_table
+from ssgp.tables.files import TableSource, check_columns, open_table
+from ssgp.tables.row_sample import RowSample
 
 __all__ = ["JudgedTable", "open_judged"]
 

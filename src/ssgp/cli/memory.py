@@ -2,11 +2,11 @@
 
 import re
 
+from ssgp._utils.checks import available_memory
 from ssgp.cli.errors import WrongUsage
-from ssgp.sizes import LEAST_MEMORY
-from ssgp.table_files import TableSource
-from ssgp.table_formats import without_compression
-from ssgp.validation import available_memory
+from ssgp.forest.sizes import LEAST_MEMORY
+from ssgp.tables.files import TableSource
+from ssgp.tables.formats import without_compression
 
 __all__ = ["default_memory", "memory_needed", "parse_memory"]
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 
 from ssgp.cli.errors import WrongUsage
-from ssgp.table_files import TableSource
+from ssgp.tables.files import TableSource
 
 __all__ = ["check_not_read"]
 

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ssgp._utils.names import hint, listed
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.places import check_not_read
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
-from ssgp.close_names import hint, listed
-from ssgp.table_files import TableSource, check_columns, open_table
-from ssgp.table_writing import check_output, write_table
+from ssgp.tables.files import TableSource, check_columns, open_table
+from ssgp.tables.writing import check_output, write_table
 
 __all__ = ["PredictOptions", "predict_command"]
 

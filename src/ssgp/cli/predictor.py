@@ -12,16 +12,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from ssgp._utils.column_errors import ExtremeValuesError
+from ssgp._utils.names import hint
 from ssgp.cli.errors import CommandError
 from ssgp.cli.notes import Notes
-from ssgp.close_names import hint
-from ssgp.column_encodings import Dropped, OneHot, TargetMeans
-from ssgp.column_errors import ExtremeValuesError
-from ssgp.normal_predictions import NormalPredictions
-from ssgp.recalibrated import RecalibratedRegressor
-from ssgp.saved_models import load, read_summary
-from ssgp.table_encoder import TableEncoder
-from ssgp.table_files import TableSource
+from ssgp.distributions.normal_predictions import NormalPredictions
+from ssgp.distributions.recalibrated import RecalibratedRegressor
+from ssgp.saving.model_files import load, read_summary
+from ssgp.tables.encoder import TableEncoder
+from ssgp.tables.encodings import Dropped, OneHot, TargetMeans
+from ssgp.tables.files import TableSource
 
 __all__ = ["Predictor", "check_model_file", "load_predictor"]
 

@@ -1,12 +1,12 @@
 """``ssgp report``: a page that shows what a model learned and how far it can be believed."""
 
+from ssgp._utils.whole_file import check_place
 from ssgp.cli.judged import open_judged
 from ssgp.cli.output import Output, amount
 from ssgp.cli.places import check_not_read
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.report import write_report
-from ssgp.table_files import TableSource
-from ssgp.whole_file import check_place
+from ssgp.tables.files import TableSource
 
 __all__ = ["report_command"]
 

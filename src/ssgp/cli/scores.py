@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
-from ssgp.distribution_regressor import Distributions
+from ssgp.distributions.regressor import Distributions
 
 __all__ = ["LEVELS", "Judge", "Judged", "Scores", "judge_normal", "scores_text"]
 

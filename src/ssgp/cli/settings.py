@@ -7,8 +7,8 @@ from typing import Any
 from sklearn.utils._param_validation import InvalidParameterError
 
 import ssgp
+from ssgp._utils.names import hint
 from ssgp.cli.errors import WrongUsage, one_line
-from ssgp.close_names import hint
 
 __all__ = ["MODELS", "make_regressor", "parse_pairs", "read_value"]
 

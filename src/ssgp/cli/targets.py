@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssgp.arrow_columns import Column, family, numbers
 from ssgp.cli.errors import CommandError
+from ssgp.tables.arrow_columns import Column, family, numbers
 
 __all__ = ["target_of"]
 

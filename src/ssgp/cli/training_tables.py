@@ -13,17 +13,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from ssgp.arrow_columns import family
+from ssgp._utils.names import listed
 from ssgp.cli.columns import ColumnRoles
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.moments import Moments
 from ssgp.cli.output import amount
 from ssgp.cli.progress_display import Display
 from ssgp.cli.targets import target_of
-from ssgp.close_names import listed
-from ssgp.rows import random_rows
-from ssgp.table_encoder import TableEncoder
-from ssgp.table_files import BATCH_ROWS, TableSource
+from ssgp.rows.standardized import random_rows
+from ssgp.tables.arrow_columns import family
+from ssgp.tables.encoder import TableEncoder
+from ssgp.tables.files import BATCH_ROWS, TableSource
 
 __all__ = ["Part", "StreamedTable", "TrainingTable", "WholeTable"]
 

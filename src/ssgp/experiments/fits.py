@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.datasets import Table
-from ssgp.distribution_regressor import DistributionRegressor
+from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.experiments.methods import METHODS, most_steps
 from ssgp.experiments.suites import AUTHORS, GAMMAS, TRACED_GAMMAS, Cell, Suite, seed_of
 from ssgp.metrics import coverage, mnlp, rmse

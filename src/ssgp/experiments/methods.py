@@ -14,7 +14,7 @@ from ssgp import (
     VSSGPRegressor,
 )
 from ssgp.experiments.suites import Cell, Suite
-from ssgp.sizes import STEPS
+from ssgp.forest.sizes import STEPS
 
 __all__ = ["METHODS", "Method", "most_steps"]
 

@@ -9,7 +9,7 @@ from ssgp.experiments.figures import FIGURES, draw_all
 from ssgp.experiments.store import Results
 from ssgp.experiments.suites import SUITES, Suite
 from ssgp.experiments.table import COLUMNS, notes, table_lines
-from ssgp.web_page import BASE_STYLE, inline_svg, write_html
+from ssgp.report.web_page import BASE_STYLE, inline_svg, write_html
 
 __all__ = ["write_page"]
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import steps_of
 from ssgp.plot.style import ACCENT, MUTED
-from ssgp.recalibrated import original
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from ssgp._utils.checks import check_target
 from ssgp.metrics import rmse
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.style import GREY, MUTED, name_ticks
 from ssgp.plot.wording import literal, number, with_unit
-from ssgp.validation import check_target
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp.arrow_columns import Column, family, is_array, to_table
-from ssgp.column_encodings import ColumnEncoding, Dropped
-from ssgp.table_encoder import TableEncoder
-from ssgp.validation import check_count
+from ssgp._utils.checks import check_count
+from ssgp.tables.arrow_columns import Column, family, is_array, to_table
+from ssgp.tables.encoder import TableEncoder
+from ssgp.tables.encodings import ColumnEncoding, Dropped
 
 __all__ = ["InputTable", "draw_rows", "steps_of"]
 

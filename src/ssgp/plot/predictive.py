@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from ssgp.distribution_regressor import DistributionRegressor
-from ssgp.noise import LOG_TWO_PI
+from ssgp._utils.checks import check_count, check_target
+from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.plot.inputs import InputTable, steps_of
-from ssgp.validation import check_count, check_target
+from ssgp.spectrum.noise import LOG_TWO_PI
 
 __all__ = ["Judged", "NormalPredictive", "Predictive", "central", "encoded", "predictive_of"]
 

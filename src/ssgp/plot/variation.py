@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssgp.arrow_columns import Column, compute, family, instants, numbers, texts
-from ssgp.column_encodings import DAY, MISSING_TIME, OneHot, TargetMeans, Time
 from ssgp.plot.inputs import InputTable
+from ssgp.tables.arrow_columns import Column, compute, family, instants, numbers, texts
+from ssgp.tables.encodings import DAY, MISSING_TIME, OneHot, TargetMeans, Time
 
 __all__ = ["Variation", "variation_of", "variations"]
 

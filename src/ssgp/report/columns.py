@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssgp.arrow_columns import Column, instants, numbers, texts
-from ssgp.column_encodings import MISSING_TIME, OneHot, TargetMeans, Time
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.wording import number, short
+from ssgp.tables.arrow_columns import Column, instants, numbers, texts
+from ssgp.tables.encodings import MISSING_TIME, OneHot, TargetMeans, Time
 
 __all__ = ["ColumnSummary", "summarize_columns"]
 

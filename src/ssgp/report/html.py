@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from ssgp import __version__
+from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay
 from ssgp.plot.inputs import steps_of
@@ -21,10 +22,9 @@ from ssgp.plot.predictive import Judged
 from ssgp.plot.style import load_matplotlib, styled
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.wording import aligned, number, percent, unit_of
-from ssgp.recalibrated import original
 from ssgp.report.accuracy import Score
 from ssgp.report.columns import ColumnSummary
-from ssgp.web_page import BASE_STYLE, inline_svg
+from ssgp.report.web_page import BASE_STYLE, inline_svg
 
 __all__ = [
     "STYLE",

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ssgp._utils.whole_file import FilePath, check_place
+from ssgp.distributions.recalibrated import original
 from ssgp.plot.bound import BoundDisplay
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay, share_limits
@@ -19,14 +21,12 @@ from ssgp.plot.style import load_matplotlib
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.variation import variations
 from ssgp.plot.wording import unit_of
-from ssgp.recalibrated import original
 from ssgp.report import html
 from ssgp.report.accuracy import Score, baseline_scores, score
 from ssgp.report.columns import summarize_columns
 from ssgp.report.target import TargetDisplay
-from ssgp.saved_models import summarize
-from ssgp.web_page import write_html
-from ssgp.whole_file import FilePath, check_place
+from ssgp.report.web_page import write_html
+from ssgp.saving.model_files import summarize
 
 __all__ = ["write_report"]
 

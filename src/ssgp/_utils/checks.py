@@ -1,0 +1,210 @@
+"""Checks of what a user passes, with errors that say where, what and what to do instead."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from numbers import Integral
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
+
+from ssgp.spectrum.parameters import Layout
+from ssgp.spectrum.posterior import memory_needed
+
+__all__ = [
+    "available_memory",
+    "check_blocks",
+    "check_count",
+    "check_gamma",
+    "check_inputs",
+    "check_levels",
+    "check_local_memory",
+    "check_memory",
+    "check_positive",
+    "check_rows",
+    "check_target",
+    "columns_unchanged_on_error",
+]
+
+Array = NDArray[np.floating]
+
+CONTROL_GROUP = "/sys/fs/cgroup"
+
+
+@contextmanager
+def columns_unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Let the estimator expect the columns it did before if what happens inside raises."""
+    names = ("n_features_in_", "feature_names_in_")
+    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            vars(estimator).pop(name, None)
+        vars(estimator).update(before)
+        raise
+
+
+def check_rows(
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    blocks: ArrayLike | None,
+    reset: bool,
+) -> tuple[Array, Array, Array | None, NDArray[Any] | None]:
+    """Return training rows as finite arrays: X, y, weights and blocks, rows of weight zero left out."""
+    rows = validate_data(
+        estimator,
+        cast(Any, X),
+        cast(Any, y),
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        y_numeric=True,
+        multi_output=False,
+    )
+    X, y = cast(tuple[Array, Array], rows)
+    y = np.asarray(y, dtype=float)
+    _check_finite(estimator, X)
+    labels = None if blocks is None else check_blocks(blocks, X)
+    if sample_weight is None:
+        return X, y, None, labels
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = weight > 0
+    if kept.any() and not (weight[kept].min() >= 1e-30 and weight.max() <= 1e30):
+        raise ValueError(f"sample_weight must be 0 or from 1e-30 to 1e30, found {weight[kept].min()} to {weight.max()}")
+    if not kept.any():
+        raise ValueError("sample_weight is zero for every row; at least one must be positive")
+    if kept.all():
+        return X, y, weight, labels
+    return X[kept], y[kept], weight[kept], None if labels is None else labels[kept]
+
+
+def check_inputs(estimator: BaseEstimator, X: ArrayLike) -> Array:
+    """Rows to predict, as a finite float array with the columns seen in fit."""
+    rows = validate_data(estimator, cast(Any, X), reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    X = cast(Array, rows)
+    _check_finite(estimator, X)
+    return X
+
+
+def _check_finite(estimator: BaseEstimator, X: Array) -> None:
+    """Raise an error that names the first column with a missing or infinite value."""
+    # A sum is finite unless some entry is not (or it overflows, which the full look then settles).
+    with np.errstate(all="ignore"):
+        if np.isfinite(X.sum(dtype=float)):
+            return
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    column = int(np.flatnonzero(bad.any(axis=0))[0])
+    names = getattr(estimator, "feature_names_in_", None)
+    raise ValueError(
+        f"Input X contains {'NaN' if np.isnan(X[:, column]).any() else 'infinity'} "
+        f"in column {column if names is None else repr(str(names[column]))}: "
+        f"{int(bad[:, column].sum())} of {len(X)} rows are not finite. "
+        f"{type(estimator).__name__} needs finite values; drop or impute these rows first."
+    )
+
+
+def check_blocks(blocks: ArrayLike, X: Array, name: str = "blocks") -> NDArray[Any]:
+    """Labels of blocks, one a row."""
+    labels = column_or_1d(np.asarray(blocks))
+    check_consistent_length(labels, X)
+    missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
+    if missing or (labels.dtype.kind == "O" and any(label is None or label != label for label in labels)):
+        raise ValueError(f"{name} has missing values; every row needs the label of its block")
+    return labels
+
+
+def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:  # noqa: ANN401
+    """Positive finite numbers: one, or for `n_inputs` one or one an input."""
+    allowed = "a positive number" if n_inputs is None else f"a positive number or {n_inputs} of them, one an input"
+    shapes = [()] if n_inputs is None else [(), (n_inputs,)]
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.shape not in shapes or not np.all(np.isfinite(array)) or np.any(array <= 0):
+        raise ValueError(f"{name} must be 'auto' or {allowed}, got {value!r}")
+    return array
+
+
+def check_levels(levels: ArrayLike, name: str) -> list[float]:
+    """Probabilities strictly between 0 and 1."""
+    found = np.atleast_1d(np.asarray(levels, dtype=float))
+    if found.ndim != 1 or not found.size or not np.all((found > 0) & (found < 1)):
+        raise ValueError(f"{name} must lie between 0 and 1, got {levels!r}")
+    return found.tolist()
+
+
+def check_count(value: Any, name: str, least: int) -> int:  # noqa: ANN401  checked here
+    """A whole number, at least so large."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def check_target(y: ArrayLike, X: ArrayLike) -> Array:
+    """Finite targets, one a row of X."""
+    target = column_or_1d(np.asarray(y, dtype=float))
+    check_consistent_length(target, X)
+    if not np.isfinite(target).all():
+        raise ValueError(
+            f"y has {int((~np.isfinite(target)).sum())} values that are not finite, the first in row "
+            f"{int(np.argmin(np.isfinite(target)))}"
+        )
+    return target
+
+
+def check_gamma(gamma: float, local: bool) -> float:
+    """A test conditional that the objective has."""
+    if not -1 <= gamma <= 1:
+        raise ValueError(f"gamma must lie in [-1, 1], got {gamma!r}")
+    if local and gamma != 0:
+        raise ValueError(
+            f"objective='local' integrates the nuisance variables out: gamma must be 0, got {gamma!r}. "
+            "Use objective='global' for other test conditionals."
+        )
+    return gamma
+
+
+def check_memory(layout: Layout, available: int | None = None) -> None:
+    """Refuse an affine map that does not fit, and say which one would."""
+    needed, available = memory_needed(layout), available_memory() if available is None else available
+    if needed <= available:
+        return
+    raise ValueError(
+        f"posterior={layout.kind!r} needs a {layout.dimension:,} x {layout.dimension:,} matrix "
+        f"(n_frequencies={layout.n_frequencies}, {layout.n_inputs} inputs): {needed / 2**30:.1f} GiB for training, "
+        f"and {available / 2**30:.1f} GiB are available. Use posterior='diagonal', or fewer frequencies."
+    )
+
+
+def check_local_memory(n_blocks: int, n_frequencies: int, n_draws: int, available: int | None = None) -> None:
+    """Refuse local models that do not fit."""
+    needed, available = n_blocks * n_draws * (2 * n_frequencies) ** 2 * 4, available or available_memory()
+    if needed > available:
+        raise ValueError(
+            f"the local models of n_blocks={n_blocks}, n_draws={n_draws} and n_frequencies={n_frequencies} need "
+            f"{needed / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are available; lower one of the three"
+        )
+
+
+def available_memory() -> int:
+    """Bytes of memory that can still be had, as the system and its control group tell."""
+    limits = []
+    with suppress(OSError, KeyError, ValueError), open("/proc/meminfo", encoding="utf-8") as lines:
+        fields = dict(line.split(":") for line in lines)
+        limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
+    with suppress(OSError, KeyError, ValueError):
+        group = Path(CONTROL_GROUP)
+        used = int((group / "memory.current").read_text(encoding="utf-8"))
+        fields = dict(line.split() for line in (group / "memory.stat").read_text(encoding="utf-8").splitlines())
+        # Files in the cache count as used, and make room when it is asked for.
+        limits.append(int((group / "memory.max").read_text(encoding="utf-8")) - used + int(fields["inactive_file"]))
+    return max(0, min(limits, default=8 * 2**30))

@@ -1,0 +1,174 @@
+"""The exact Gaussian process, for tables small enough for one: scikit-learn's, with this library's face."""
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from ssgp._utils.checks import check_rows, columns_unchanged_on_error
+from ssgp.baselines.gaussian_regressor import GaussianRegressor
+from ssgp.rows.standardized import Standardizer
+
+__all__ = ["ExactGPRegressor"]
+
+Array = NDArray[np.floating]
+
+# Its annotations, inferred from defaults, are narrower than what it takes.
+_Process: Any = GaussianProcessRegressor
+
+# Of new rows with training rows, held at once.
+COVARIANCES = 1 << 24
+# Noise variance, relative to the target's mean square, down to which covariances can be factorised.
+LEAST_NOISE = 1e-10
+
+
+class ExactGPRegressor(GaussianRegressor):
+    """Exact Gaussian process regression with a squared exponential kernel and a lengthscale for each input.
+
+    Time grows with the cube of the number of rows and memory with its square: the reference for a few thousand.
+
+    Parameters
+    ----------
+    n_restarts : int, default=1
+        Number of starting points of the hyperparameters' optimisation; all but the first are random.
+    max_rows : int, default=10000
+        More rows are refused: every one of some hundred steps would factorise a matrix of that side.
+    learn_rows : int, default=2000
+        Hyperparameters are learned from at most so many rows; predictions use all.
+    normalize : bool, default=True
+        Whether the target is centred. False keeps the prior mean at zero.
+    random_state : int, RandomState or None, default=None
+        Seed.
+
+    Attributes
+    ----------
+    lengthscale_ : array of shape (d,)
+        In the units of the inputs.
+    signal_variance_, noise_variance_ : float
+        In squared units of the target.
+    n_rows_ : int
+        Training rows.
+    bound_ : float
+        Log marginal likelihood of the training rows, in nats.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ssgp import ExactGPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, size=(500, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=500)
+    >>> model = ExactGPRegressor(random_state=0).fit(X, y)
+    >>> mean, std = model.predict([[1.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 0.1), bool(0.08 < std[0] < 0.13)
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "max_rows": [Interval(Integral, 1, None, closed="left")],
+        "learn_rows": [Interval(Integral, 1, None, closed="left")],
+        "normalize": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    bound_: float
+    _process: Any
+
+    def __init__(
+        self,
+        *,
+        n_restarts: int = 1,
+        max_rows: int = 10_000,
+        learn_rows: int = 2000,
+        normalize: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_restarts = n_restarts
+        self.max_rows = max_rows
+        self.learn_rows = learn_rows
+        self.normalize = normalize
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the hyperparameters and condition on the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+        y : array-like of shape (n,)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            Divides the noise variance of a row. Hyperparameters are learned from the rows as they are.
+
+        Returns
+        -------
+        self : ExactGPRegressor
+            Fitted.
+        """
+        with columns_unchanged_on_error(self):
+            X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
+            if len(y) > self.max_rows:
+                raise ValueError(
+                    f"an exact Gaussian process of {len(y):,} rows needs a matrix of that side, and max_rows is "
+                    f"{self.max_rows:,}: raise it, or use SpectralForestRegressor"
+                )
+            units = Standardizer.fit(X, y, weight, self.normalize)
+            rng = check_random_state(self.random_state)
+            order = rng.permutation(len(y))
+            rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
+            inputs, target = rows.X.astype(float), rows.y.astype(float)
+            relative = np.ones(len(y)) if rows.weight is None else 1.0 / rows.weight.astype(float)
+            some = slice(self.learn_rows)
+            signal, lengths, noise = self._learn(inputs[some], target[some], units, rng)
+            known: Any = ConstantKernel(signal) * RBF(cast(Any, lengths))
+            process = _Process(known, alpha=noise * relative, optimizer=None).fit(inputs, target)
+            vars(self).update(
+                lengthscale_=lengths * units.x_scale,
+                signal_variance_=signal * units.y_scale**2,
+                noise_variance_=noise * units.y_scale**2,
+                n_rows_=len(y),
+                bound_=float(process.log_marginal_likelihood_value_) - len(y) * float(np.log(units.y_scale)),
+                _process=process,
+                _units=units,
+            )
+        return self
+
+    def _learn(self, X: Array, y: Array, units: Standardizer, rng: np.random.RandomState) -> tuple[float, Array, float]:
+        """Signal variance, lengthscales and noise variance of the highest marginal likelihood of some rows."""
+        start: Any = np.full(X.shape[1], 0.5 * np.sqrt(X.shape[1]))
+        # The start of the noise is low enough to see a signal beside a target that is far from zero.
+        noise = WhiteKernel(0.1 * units.y_variance, (units.least_noise(1e-6, LEAST_NOISE), 1e1))
+        kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF(start, (1e-2, 1e3)) + noise
+        seed = rng.randint(2**31 - 1)
+        with warnings.catch_warnings():
+            # A lengthscale at its upper bound is an input that does not matter, noise at its lower one a clean table.
+            warnings.filterwarnings("ignore", "The optimal value found for dimension", ConvergenceWarning)
+            learned = _Process(
+                kernel, alpha=1e-10 * units.y_variance, n_restarts_optimizer=self.n_restarts - 1, random_state=seed
+            ).fit(X, y)
+        found = learned.kernel_.get_params()
+        lengths = np.atleast_1d(np.asarray(found["k1__k2__length_scale"], dtype=float))
+        return float(found["k1__k1__constant_value"]), lengths, float(found["k2__noise_level"])
+
+    @property
+    def _rows_at_once(self) -> int:
+        return max(1, COVARIANCES // self.n_rows_)
+
+    def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
+        if not with_variance:
+            return self._process.predict(X.astype(float)), None
+        mean, deviation = self._process.predict(X.astype(float), return_std=True)
+        return mean, deviation**2

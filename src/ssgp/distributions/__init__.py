@@ -1,0 +1,1 @@
+"""What a prediction is: distributions of rows, and what every regressor can be asked for."""

@@ -1,0 +1,1 @@
+"""Arithmetic on stacks of leaves, and the hardware it runs on."""

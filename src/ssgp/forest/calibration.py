@@ -1,0 +1,136 @@
+"""What leaves say of themselves, corrected by how it went on rows they had not seen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from ssgp.distributions.student_mixture import StudentMixture, average
+
+__all__ = ["Calibration", "Components", "fit_calibration"]
+
+Array = NDArray[np.floating]
+
+# Tails no heavier than these, so that deviations exist and mean something.
+LEAST_DOF = 3.0
+MOST_DOF = 1e4
+
+
+@dataclass(frozen=True)
+class Components:
+    """What T trees say of n rows, each array of shape (T, n), in deviations of the target.
+
+    Attributes
+    ----------
+    mean : array
+        Location of the prediction.
+    leverage : array
+        phi^T A^-1 phi: how much the uncertain weights add to the noise, relative to it.
+    shape, scale : arrays
+        a_n and b_n of the noise.
+    share : array or None
+        Probabilities of the components, None for equal ones.
+    """
+
+    mean: Array
+    leverage: Array
+    shape: Array
+    scale: Array
+    share: Array | None = None
+
+    def take(self, n_components: int) -> "Components":
+        """The first components."""
+        return self._map(lambda part: part[:n_components])
+
+    def shifted(self, by: Array) -> "Components":
+        """With the locations of all components moved by (n,)."""
+        return replace(self, mean=self.mean + by)
+
+    def noise_deviation(self) -> Array:
+        """Of the noise, averaged over the components as variances, shape (n,)."""
+        return np.sqrt(average(self.scale / self.shape, self.share))
+
+    def rows(self, some: slice) -> "Components":
+        """Some of the rows."""
+        return self._map(lambda part: part[:, some])
+
+    def _map(self, function: Callable[[Array], Array]) -> "Components":
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Components(**{name: function(part) for name, part in given.items() if part is not None})
+
+    @staticmethod
+    def concatenate(parts: "list[Components]", axis: int) -> "Components":
+        """Components (axis 0) or rows (axis 1) of several parts."""
+        names = [field.name for field in fields(Components) if getattr(parts[0], field.name) is not None]
+        return Components(**{name: np.concatenate([getattr(part, name) for part in parts], axis) for name in names})
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Four numbers that turn leaves' predictions into an honest mixture.
+
+    Attributes
+    ----------
+    noise : float
+        Factor of the scale of the noise.
+    leverage : float
+        Factor of the leverage.
+    spread : float
+        How far the components stay apart around their mean, from 0 (not at all) to 1 (as they are). The
+        mean of the trees is nearer the truth than any of them, and the mixture need not pretend otherwise.
+    dof : float
+        Degrees of freedom of the target's noise given its scale: leaves take it for normal, tables
+        have heavier tails.
+    """
+
+    noise: float = 1.0
+    leverage: float = 1.0
+    spread: float = 1.0
+    dof: float = MOST_DOF
+
+    def __call__(self, components: Components) -> StudentMixture:
+        """The mixture."""
+        mean = average(components.mean, components.share)
+        location = mean + self.spread * (components.mean - mean)
+        squared = components.scale / components.shape * (1.0 + self.leverage * components.leverage)
+        return StudentMixture(location, self.noise * np.sqrt(squared), self._dof(components), components.share)
+
+    def noise_variance(self, components: Components) -> Array:
+        """Variance of the noise alone, averaged over the components, shape (n,)."""
+        dof = self._dof(components)
+        variance = self.noise**2 * components.scale / components.shape * dof / (dof - 2.0)
+        return average(variance, components.share)
+
+    def _dof(self, components: Components) -> Array:
+        return np.maximum(1.0 / (0.5 / components.shape + 1.0 / self.dof), 0.8 * LEAST_DOF)
+
+
+def fit_calibration(components: Components, y: Array, weight: Array | None = None) -> tuple[Calibration, float]:
+    """The most probable calibration of unseen rows, and their mean log density under it.
+
+    The hyperpriors are worth a few rows: enough to decide where there is nothing to learn from.
+    """
+    share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
+
+    def mean_log_density(free: Array) -> float:
+        return float(share @ _from_free(free)(components).log_density(y))
+
+    def loss(free: Array) -> float:
+        # Around: noise and leverage as they are, half the spread, 20 degrees of freedom.
+        return -mean_log_density(free) + 2.0 * float(np.sum(free * free)) / len(y)
+
+    bounds = [(-5.0, 5.0), (-5.0, 5.0), (-6.0, 6.0), (-6.0, 6.0)]
+    best = minimize(loss, np.zeros(4), method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-7})
+    return _from_free(best.x), mean_log_density(best.x)
+
+
+def _from_free(free: Array) -> Calibration:
+    noise, leverage, spread, dof = free.tolist()
+    return Calibration(
+        noise=float(np.exp(0.5 * noise)),
+        leverage=float(np.exp(leverage)),
+        spread=float(1.0 / (1.0 + np.exp(-spread))),
+        dof=LEAST_DOF + 17.0 * float(np.exp(dof)),
+    )

@@ -1,0 +1,129 @@
+"""What local models cannot see, learned from their errors on rows they were not fitted to.
+
+An effect of a day or of a category that all regions share has too few rows in any one leaf. Boosted trees, which
+pool all rows, find it in the forest's honest residuals. They are fitted to residuals in deviations of the local
+noise, so that a correction is never large where the forest is sure.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
+
+from ssgp.forest.boosted_trees import BoostedTrees, grow
+
+__all__ = ["Correction", "Residuals", "fit_booster", "fit_correction"]
+
+Array = NDArray[np.floating]
+
+# Few trees with many leaves: as accurate as many small ones here, and several times as fast to evaluate.
+BOOSTER = {"max_leaf_nodes": 255, "max_iter": 25, "learning_rate": 0.3, "min_samples_leaf": 20}
+LEAST_ROWS = 200
+# Residuals beyond so many deviations count as so many.
+MOST_DEVIATIONS = 20.0
+# A smaller share of the correction than this is not worth its time at prediction.
+LEAST_SHARE = 0.1
+ROWS_A_THREAD = 50_000
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Errors of predictions of n rows by models that had not seen them.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        Standardised inputs.
+    error : array of shape (n,)
+        Target minus prediction.
+    deviation : array of shape (n,)
+        Of the noise, as the models had it.
+    weight : array of shape (n,) or None
+        Sample weights.
+    """
+
+    X: Array
+    error: Array
+    deviation: Array
+    weight: Array | None
+
+    @property
+    def standardized(self) -> Array:
+        """Errors in deviations of the noise."""
+        return np.clip(self.error / self.deviation, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+
+    @property
+    def importance(self) -> Array:
+        """Weights halfway between squared errors of the target's units (deviation^2) and of deviations (1)."""
+        return self.deviation if self.weight is None else self.deviation * self.weight
+
+
+class Booster(Protocol):
+    """What predicts residuals in deviations of the noise."""
+
+    def predict(self, X: Array, /) -> Any:  # noqa: ANN401  an array, as scikit-learn has it
+        """Of standardised rows (n, d), shape (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Shift of predictions: a share of ``deviation(x) * h(x)``, h the mean of boosted trees.
+
+    Attributes
+    ----------
+    boosters : tuple of Booster
+        Fitted to residuals in deviations of the noise.
+    share : float
+        Between 0 and 1.
+    """
+
+    boosters: tuple[Booster, ...]
+    share: float
+
+    def __call__(self, X: Array, deviation: Array, n_threads: int) -> Array:
+        """Shift of the predictive means of standardised rows X (n, d) with deviations (n,), shape (n,)."""
+        return self.share * deviation * _mean_of(self.boosters, X, n_threads)
+
+    def nbytes(self) -> int:
+        """Bytes of the trees."""
+        return sum(booster.nbytes for booster in self.boosters if isinstance(booster, BoostedTrees))
+
+
+def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees | None:
+    """Trees that predict residuals in deviations; None where there are too few rows to learn from."""
+    if len(residuals.error) < LEAST_ROWS:
+        return None
+    booster = HistGradientBoostingRegressor(**BOOSTER, early_stopping=False, random_state=seed)  # pyright: ignore[reportArgumentType]
+    # Scaled to a mean of one: splits need a least weight.
+    importance = residuals.importance / residuals.importance.mean()
+    with _openmp_threads(len(importance), n_threads):
+        return grow(booster, residuals.X, residuals.standardized, importance)
+
+
+def fit_correction(boosters: Sequence[Booster], unseen: list[Residuals], n_threads: int) -> Correction | None:
+    """The share of the correction that least squares gives it on rows that neither trees nor boosters have seen.
+
+    Booster i is judged on rows `unseen[i]`; the correction is the mean of all. None where it does not help.
+    """
+    along = squared = 0.0
+    for booster, rows in zip(boosters, unseen, strict=True):
+        shift = _mean_of((booster,), rows.X, n_threads)
+        along += float(np.sum(rows.importance * shift * rows.standardized))
+        squared += float(np.sum(rows.importance * shift * shift))
+    share = min(1.0, along / squared) if squared > 0.0 else 0.0
+    return Correction(tuple(boosters), share) if share >= LEAST_SHARE else None
+
+
+def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
+    with _openmp_threads(len(X), n_threads):
+        return np.mean([booster.predict(X) for booster in boosters], axis=0)
+
+
+def _openmp_threads(n_rows: int, n_threads: int) -> threadpool_limits:
+    """One thread for few rows: where cores are busy, threads wait for each other longer than short loops take."""
+    return threadpool_limits(min(n_threads, 1 + n_rows // ROWS_A_THREAD), user_api="openmp")

@@ -1,0 +1,496 @@
+"""The spectral forest: many small sparse spectrum models, averaged, that say how sure they are."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import inf
+from numbers import Integral, Real
+from time import monotonic
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ssgp import __version__
+from ssgp._utils.checks import (
+    check_count,
+    check_rows,
+    columns_unchanged_on_error,
+)
+from ssgp._utils.progress import RowCounter, StepHooks
+from ssgp._utils.whole_file import FilePath
+from ssgp.forest.fit import ForestFitting
+from ssgp.forest.mixture_regressor import MixtureRegressor
+from ssgp.forest.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_sizes
+from ssgp.forest.trees import TreeRecipe
+from ssgp.rows.row_files import gathered
+from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
+from ssgp.rows.standardized import Rows, Standardizer, random_rows
+from ssgp.saving.checkpoints import Checkpoint, checksum
+from ssgp.spectrum.kernels import KERNELS
+from ssgp.spectrum.parameters import Parameters
+
+__all__ = ["SpectralForestRegressor"]
+
+Array = NDArray[np.floating]
+
+KEPT_BYTES = 4_000_000
+# Settings that change nothing in what is learned.
+NOT_IN_THE_MODEL = {"keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
+
+
+class SpectralForestRegressor(MixtureRegressor):
+    """Forest of local sparse spectrum Gaussian processes.
+
+    Spectral frequencies and lengthscales are learned once, by stochastic ascent of a bound of the
+    likelihood of local models. Balanced randomised trees, grown in the learned metric, then cut the rows into
+    leaves; every leaf has a Bayesian model of its own on the shared waves, with its own noise, shrunk
+    towards its ancestors'. A row is predicted by the mixture of its leaves' Student-t's, calibrated on
+    rows that were held out, and corrected where boosted trees find a pattern in its errors. Nothing needs tuning.
+
+    Parameters
+    ----------
+    n_trees : int or "auto", default="auto"
+        Number of trees; by default 16, and 8 from 100,000 rows.
+    n_frequencies : int or "auto", default="auto"
+        m, the number of waves; by default one for 20 rows, from 30 to 100.
+    leaf_size : int or "auto", default="auto"
+        Rows of the smallest leaves that are considered (the held-out rows choose among leaves of one, four and
+        sixteen times the size). By default as small as keeps the model at half the size of the table,
+        or at 4 MB where that is more, within a quarter of `max_memory`; at least 20.
+    kernel : {"squared-exponential", "matern-5/2", "matern-3/2", "matern-1/2", "auto"}, \
+default="squared-exponential"
+        Spectrum from which the frequencies come, from smooth functions to rough ones; ``"auto"`` takes
+        the one of the highest bound after a short run of each.
+    shrink : bool, default=True
+        Whether leaves are shrunk towards their ancestors.
+    average_prunings : bool, default=False
+        Whether to predict by all nodes on a row's path, weighted by the exact average over all prunings of the
+        tree, in place of the level of leaves that the held-out rows choose. Larger models, slower predictions.
+    n_sketches : int or "exact", default=1
+        Random projections kept of a leaf's covariance; ``"exact"`` keeps all of it, in (2m)^2 numbers, which
+        `max_memory` does not count.
+    correct : bool, default=True
+        Whether boosted trees, fitted to the errors of trees on rows they left out, correct what leaves have in common:
+        effects of a day or a category that have too few rows in any one leaf. How much of the correction
+        is applied, if any, is decided by rows that were held out.
+    max_iter : int or "auto", default="auto"
+        Upper limit of the learning steps; 1,500 by default.
+    tol : float or None, default=1e-3
+        Learning winds down when the bound has not risen by so many nats a row for 1,000 steps. That is looked for
+        in the first three fifths of each of two rounds, of a third and two thirds of `max_iter`: with fewer
+        than about 2,750 steps, as by default, learning never ends early. None for never.
+    learning_rate : float, default=0.04
+        Step size of Adam.
+    max_time : float or None, default=None
+        Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
+        depend on the machine's speed.
+    max_memory : float or "auto", default="auto"
+        Bytes that `fit` may take besides the table it is given and a copy of it in float32, 2 GB by default. Waves are
+        learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all rows fill the
+        leaves. `fit_batches` keeps to it whatever the number of rows.
+    keep_rows : bool or "auto", default="auto"
+        Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
+        they take less than 4 MB, or where the first call is `partial_fit`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last frequencies.
+    n_jobs : int or None, default=-1
+        Threads, all of the machine's by default. The answer does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed.
+    verbose : int, default=0
+        1 prints some ten lines of learning and one a tree, 2 a hundred.
+
+    Attributes
+    ----------
+    posterior_ : AffinePosterior
+        q(theta) of the frequencies, in the units of the inputs.
+    lengthscale_ : array of shape (d,)
+        Learned lengthscales in the units of the inputs.
+    feature_importances_ : array of shape (d,)
+        How much of the prior correlation of two random training rows is lost by exchanging one input,
+        ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))``, scaled to sum to one.
+    kernel_ : str
+        The kernel.
+    n_frequencies_, n_trees_, n_leaves_ : int
+        Sizes of the model; leaves are counted a tree.
+    leaf_size_ : float
+        Mean number of rows in a leaf.
+    calibration_ : Calibration
+        What the held-out rows said.
+    corrected_share_ : float
+        How much of the boosted trees' correction is applied, from 0 to 1.
+    n_rows_ : int
+        Training rows.
+    n_iter_ : int
+        Learning steps taken.
+    bound_trace_ : array of shape (n_iter_,)
+        Stochastic estimates of the bound of the local models' log p(y), in nats a row.
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ssgp import SpectralForestRegressor
+    >>> X = np.linspace(0, 10, 2000)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=2000)
+    >>> model = SpectralForestRegressor(random_state=0).fit(X, y)
+    >>> low, high = model.predict_interval(np.array([[2.0]]), coverage=0.95).T
+    >>> bool(low[0] < np.sin(2.0) < high[0]), bool(0.3 < high[0] - low[0] < 0.5)
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        "n_trees": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_frequencies": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "leaf_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "kernel": [StrOptions({*KERNELS, "auto"})],
+        "shrink": ["boolean"],
+        "average_prunings": ["boolean"],
+        "n_sketches": [Interval(Integral, 1, None, closed="left"), StrOptions({"exact"})],
+        "correct": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), StrOptions({"auto"})],
+        "keep_rows": ["boolean", StrOptions({"auto"})],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_trees: int | Literal["auto"] = "auto",
+        *,
+        n_frequencies: int | Literal["auto"] = "auto",
+        leaf_size: int | Literal["auto"] = "auto",
+        kernel: str = "squared-exponential",
+        shrink: bool = True,
+        average_prunings: bool = False,
+        n_sketches: int | Literal["exact"] = 1,
+        correct: bool = True,
+        max_iter: int | Literal["auto"] = "auto",
+        tol: float | None = 1e-3,
+        learning_rate: float = 0.04,
+        max_time: float | None = None,
+        max_memory: float | Literal["auto"] = "auto",
+        keep_rows: bool | Literal["auto"] = "auto",
+        warm_start: bool = False,
+        n_jobs: int | None = -1,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.n_frequencies = n_frequencies
+        self.leaf_size = leaf_size
+        self.kernel = kernel
+        self.shrink = shrink
+        self.average_prunings = average_prunings
+        self.n_sketches = n_sketches
+        self.correct = correct
+        self.max_iter = max_iter
+        self.tol = tol
+        self.learning_rate = learning_rate
+        self.max_time = max_time
+        self.max_memory = max_memory
+        self.keep_rows = keep_rows
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: FilePath | None = None,
+    ) -> Self:
+        """Learn the frequencies and plant the trees.
+
+        Ctrl-C while frequencies are learned or trees planted ends that early and leaves a usable model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+        y : array-like of shape (n,)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row counts for.
+        checkpoint : path-like, optional
+            Folder to keep finished parts in: the waves, then every tree. The same call goes on from there after it was
+            killed at any moment, to the same model. It is for you to delete.
+
+        Returns
+        -------
+        self : SpectralForestRegressor
+            Fitted.
+        """
+        keep_rows = cast(bool | Literal["auto"], self.keep_rows)
+        return self._fit(X, y, sample_weight, keep_rows, self._checkpoint(checkpoint))
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_batches(
+        self,
+        batches: Iterable[tuple[ArrayLike, ...]],
+        *,
+        folder: FilePath | None = None,
+        checkpoint: FilePath | None = None,
+    ) -> Self:
+        """Fit to a table larger than memory, given in parts.
+
+        The model is the one that `fit` makes of the same rows in the same order. They are read once, into a file that
+        vanishes afterwards, and from there once a tree: it takes 8 bytes a number, and half as much again
+        for each thread. Memory is set by `max_memory`, up to about 10^9 rows at its default.
+
+        Parameters
+        ----------
+        batches : iterable of (X, y) or (X, y, sample_weight)
+            Parts of the table, as `fit` takes them.
+        folder : path-like, optional
+            Where the file goes; by default to the system's place for such files.
+        checkpoint : path-like, optional
+            As in `fit`; rows are read again.
+
+        Returns
+        -------
+        self : SpectralForestRegressor
+            Fitted.
+        """
+        if self.keep_rows is True:
+            raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
+        deadline, kept = self._deadline(), self._checkpoint(checkpoint)
+        with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
+            shares = MemoryShares.of(_set(self.max_memory), file.n_inputs)
+            if file.n_rows <= shares.sampled_rows:
+                keep_rows = cast(bool | Literal["auto"], self.keep_rows)
+                return self._fit_rows(*file.read(0, file.n_rows), deadline, keep_rows, kept)
+            seed, places = self._drawn(file.n_rows, shares, kept)
+            units = self._chosen_units(*file.take(places))
+            sizes = self._sizes(file.n_rows, file.n_inputs, None)
+            n_planted = sizes.n_trees * file.n_rows * (1 + sizes.plants_again(file.n_rows))
+            table = FileTable(file, units, shares.part_bytes, RowCounter(n_planted))
+            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, deadline, kept)
+            self._rows = None
+        return self
+
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        keep_rows: bool | Literal["auto"],
+        checkpoint: Checkpoint,
+    ) -> Self:
+        deadline = self._deadline()
+        with columns_unchanged_on_error(self):
+            X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
+            return self._fit_rows(X, y, weight, deadline, keep_rows, checkpoint)
+
+    def _checkpoint(self, folder: FilePath | None) -> Checkpoint:
+        if folder is not None and self.max_time is not None:
+            raise ValueError("checkpoint needs max_time=None: what is done in a time limit is not the same every time")
+        return Checkpoint(folder)
+
+    def _deadline(self) -> float:
+        return inf if self.max_time is None else monotonic() + self.max_time
+
+    def _fit_rows(
+        self,
+        X: Array,
+        y: Array,
+        weight: Array | None,
+        deadline: float,
+        keep_rows: bool | Literal["auto"],
+        checkpoint: Checkpoint,
+    ) -> Self:
+        """Fit to rows in memory that have been checked."""
+        shares = MemoryShares.of(_set(self.max_memory), X.shape[1])
+        seed, places = self._drawn(len(y), shares, checkpoint)
+        if len(places) == len(y):
+            units = self._chosen_units(X, y, weight)
+            training = TrainingRows.in_random_order(units.rows(X, y, weight, places, np.array([0, len(y)])))
+        else:
+            units = self._chosen_units(X[places], y[places], None if weight is None else weight[places])
+            table = MemoryTable(units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
+            training = TrainingRows(table.take(places), table, places)
+        self._fit_table(training, units, seed, deadline, checkpoint)
+        rows = cast(MemoryTable, training.table).rows
+        keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
+        self._rows = rows if keep else None
+        return self
+
+    def _drawn(self, n_rows: int, shares: MemoryShares, checkpoint: Checkpoint) -> tuple[int, NDArray[np.integer]]:
+        """The fit's seed, and the rows to learn from."""
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        if self.random_state is None:
+            seed = checkpoint.same_seed(seed)
+        return seed, random_rows(n_rows, min(n_rows, shares.sampled_rows), seed)
+
+    def _chosen_units(self, X: Array, y: Array, weight: Array | None) -> Standardizer:
+        """Those of the last fit, where this one goes on from it, or of these rows."""
+        if self._last() is not None:
+            return self._units
+        return Standardizer.fit(X, y, weight, centre_target=True)
+
+    def _fit_table(
+        self, rows: TrainingRows, units: Standardizer, seed: int, deadline: float, checkpoint: Checkpoint
+    ) -> None:
+        fitting = replace(self._fitting(units, rows, seed, deadline, self._last()), checkpoint=checkpoint)
+        if checkpoint.lasts:
+            checkpoint.begin(self._about(rows, seed))
+        kernel, parameters, bounds = fitting.choose_kernel(), fitting.initial(), cast(list[float], [])
+
+        def snapshot() -> dict[str, Any]:
+            return fitting.attributes(kernel, parameters.copy(), bounds)
+
+        hooks = StepHooks(self, fitting.sizes.max_iter, snapshot, None, self.verbose)
+        fitting.run(hooks, kernel, parameters, bounds)
+        fitted = fitting.attributes(kernel, parameters, bounds, hooks.after_tree)
+        vars(self).update(fitted, _seed=seed)
+        hooks.close(fitted)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, n_steps: int = 0
+    ) -> Self:
+        """Add rows: they enter the sums of their leaves exactly, as if they had been there all along.
+
+        The first call is `fit` with ``keep_rows=True``. Later ones keep units, trees, correction and calibration, and
+        fill the leaves anew, which is one pass over all rows a tree: prefer a few large calls to many small ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            New inputs.
+        y : array-like of shape (n,)
+            New targets.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each new row counts for.
+        n_steps : int, default=0
+            Learning steps to go on with, on all rows. Frequencies then change, and the trees
+            are planted anew.
+
+        Returns
+        -------
+        self : SpectralForestRegressor
+            Fitted.
+        """
+        n_steps = check_count(n_steps, "n_steps", 0)
+        if not hasattr(self, "_forest"):
+            return self._fit(X, y, sample_weight, True, Checkpoint(None))
+        if self._rows is None:
+            raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
+        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
+        new = self._units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+        rows = self._rows.append(new)
+        vars(self).update(self._learned_on(rows, n_steps) if n_steps else self._refilled(rows))
+        return self
+
+    def _learned_on(self, rows: Rows, n_steps: int) -> dict[str, Any]:
+        """Attributes after so many more steps, on all rows."""
+        # New rows join at random places: what is held out must not be the newest.
+        rows = rows.reorder(np.random.default_rng(self._seed).permutation(len(rows.y)), rows.bounds)
+        fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
+        fitting = replace(fitting, sizes=replace(fitting.sizes, max_iter=n_steps))
+        parameters, bounds = fitting.initial(), cast(list[float], [])
+        fitting.run(StepHooks(self, n_steps, dict, None, self.verbose), self.kernel_, parameters, bounds)
+        fitted = fitting.attributes(self.kernel_, parameters, bounds)
+        trace = np.concatenate([self.bound_trace_, fitted["bound_trace_"]])
+        return {**fitted, "bound_trace_": trace, "n_iter_": len(trace), "_rows": rows}
+
+    def _refilled(self, rows: Rows) -> dict[str, Any]:
+        """Attributes with all rows in the leaves of the same trees."""
+        fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
+        planter = fitting.planter(self.kernel_, self._parameters)
+        forest = planter.refill(MemoryTable(rows), self._forest, self._seedlings)
+        return {
+            "_forest": forest,
+            "_rows": rows,
+            "n_rows_": len(rows.y),
+            "leaf_size_": rows.total / self.n_leaves_,
+            "n_trees_": len(forest.trees),
+        }
+
+    def _about(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
+        """What has to be the same for a fit to go on from a checkpoint."""
+        settings = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
+        last = self._last()
+        return {
+            "seed": int(seed),
+            "number of rows": rows.table.n_rows,
+            **settings,
+            "checksums of inputs, targets and weights": rows.table.checksums(),
+            "checksum of the start": None if last is None else checksum(last.flat),
+            "version of ssgp": __version__,
+        }
+
+    def _sampled(self, rows: Rows) -> TrainingRows:
+        """Rows in random order, and as many of the first as are learned from."""
+        n_sampled = MemoryShares.of(_set(self.max_memory), rows.X.shape[1]).sampled_rows
+        if len(rows.y) <= n_sampled:
+            return TrainingRows.in_random_order(rows)
+        places = np.arange(n_sampled)
+        return TrainingRows(rows.reorder(places, np.array([0, n_sampled])), MemoryTable(rows), places)
+
+    def _sizes(self, n_rows: int, n_inputs: int, start: Parameters | None) -> ForestSizes:
+        """Sizes that were set or follow from the table; a fit that goes on has as many frequencies as before."""
+        return choose_sizes(
+            n_rows,
+            n_inputs,
+            _set(self.n_frequencies) if start is None else start.layout.n_frequencies,
+            _set(self.n_trees),
+            _set(self.leaf_size),
+            _set(self.max_iter),
+            _set(self.n_sketches),
+            MemoryShares.of(_set(self.max_memory), n_inputs),
+        )
+
+    def _fitting(
+        self, units: Standardizer, rows: TrainingRows, seed: int, deadline: float, start: Parameters | None
+    ) -> ForestFitting:
+        """Resolve the settings."""
+        sizes = self._sizes(rows.table.n_rows, rows.sample.X.shape[1], start)
+        groups = TreeRecipe.groups_of(sizes.depth)
+        recipe = TreeRecipe(groups, 2**sizes.depth, _set(self.n_sketches), self.shrink, self.average_prunings)
+        return ForestFitting(
+            units=units,
+            rows=rows,
+            sizes=sizes,
+            recipe=recipe,
+            kernel=self.kernel,
+            learning_rate=self.learning_rate,
+            tol=self.tol,
+            seed=seed,
+            n_jobs=self.n_jobs,
+            correct=self.correct,
+            deadline=deadline,
+            start=start,
+        )
+
+    def _last(self) -> Parameters | None:
+        """Where this fit goes on: the last solution, if the settings still ask for one of its shape."""
+        if not (self.warm_start and hasattr(self, "_parameters")):
+            return None
+        last, wanted = self._parameters, _set(self.n_frequencies)
+        if last.layout.n_inputs != self.n_features_in_ or wanted not in (None, last.layout.n_frequencies):
+            raise ValueError(
+                f"cannot go on from {last.layout.n_frequencies} frequencies of {last.layout.n_inputs} inputs: now "
+                f"n_frequencies={self.n_frequencies} and there are {self.n_features_in_} inputs; "
+                "set warm_start=False to start anew"
+            )
+        return last
+
+
+def _set(value: Any) -> Any:  # noqa: ANN401  a setting
+    """A setting, None where it is left to us."""
+    return None if isinstance(value, str) else value

@@ -1,0 +1,105 @@
+"""How an estimator's settings become a partition of its rows."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssgp.rows.partition import NearestRow, Partition, even_kmeans, grow_tree
+from ssgp.rows.standardized import Rows, block_order
+
+__all__ = ["Blocking", "SampledBlocking", "choose_n_blocks"]
+
+Array = NDArray[np.floating]
+
+# Even k-means looks at every pair of row and centre; beyond so many rows or pairs the tree takes over.
+KMEANS_ROWS = 20_000
+KMEANS_PAIRS = 4_000_000
+SAMPLED_ROWS_A_BLOCK = 48
+# A block has at most so many times as many rows as there would be in each if all had the same number.
+MOST_TIMES = 8
+
+
+def choose_n_blocks(n_rows: int, n_frequencies: int) -> int:
+    """Blocks of some 25 rows a feature, at least 200 rows."""
+    return max(1, n_rows // max(200, 50 * n_frequencies))
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """A recipe for blocks, followed anew whenever the metric has changed.
+
+    Attributes
+    ----------
+    kind : {"auto", "kmeans", "tree"}
+        How to partition.
+    n_blocks : int
+        Number of blocks.
+    labels : int array of shape (n,) or None
+        Blocks given by the user, 0..p-1, in the order of the rows.
+    seed : int
+        Of the partition's random choices.
+    """
+
+    kind: Literal["auto", "kmeans", "tree"]
+    n_blocks: int
+    labels: NDArray[np.integer] | None
+    seed: int
+
+    def __call__(self, rows: Rows, metric: Array) -> tuple[Partition, Rows]:
+        """Return the partition and the rows sorted by its blocks."""
+        metric = metric.astype(np.float32)
+        if self.labels is not None:
+            partition, labels = NearestRow.fit(rows.X, self.labels, metric), self.labels
+        else:
+            few = len(rows.y) <= KMEANS_ROWS and len(rows.y) * self.n_blocks <= KMEANS_PAIRS
+            build = even_kmeans if self.kind == "kmeans" or (self.kind == "auto" and few) else grow_tree
+            partition, labels = build(rows.X, self.n_blocks, np.random.default_rng(self.seed), metric)
+        return partition, rows.sort_by(labels, self.n_blocks)
+
+    def sort(self, rows: Rows, metric: Array) -> Rows:
+        """The sorted rows alone, where no new row has to find its block."""
+        return self(rows, metric)[1] if self.labels is None else rows.sort_by(self.labels, self.n_blocks)
+
+
+@dataclass(frozen=True)
+class SampledBlocking:
+    """Some blocks of a large table, each with all of its rows: as local as if all blocks were made.
+
+    Attributes
+    ----------
+    n_blocks, n_kept : int
+        Blocks the table is cut into, and how many of them are taken at random.
+    seed : int
+        Of the random choices.
+    """
+
+    n_blocks: int
+    n_kept: int
+    seed: int
+    labels: None = None
+
+    def sort(self, rows: Rows, metric: Array) -> Rows:
+        """Rows (in random order) of the blocks that are taken, sorted by block."""
+        rng = np.random.default_rng(self.seed)
+        sample = rows.X[: SAMPLED_ROWS_A_BLOCK * self.n_blocks]
+        tree, _ = grow_tree(sample, self.n_blocks, rng, metric.astype(np.float32))
+        at = tree.assign(rows.X)
+        # Rows that are alike are in one block, and may leave others empty.
+        filled = np.unique(at)
+        chosen = rng.choice(filled, min(self.n_kept, len(filled)), replace=False)
+        number = np.full(self.n_blocks, -1)
+        number[chosen] = np.arange(len(chosen))
+        labels = number[at]
+        kept = np.flatnonzero(labels >= 0)
+        kept = kept[_rank(labels[kept], len(chosen)) < MOST_TIMES * len(rows.y) / self.n_blocks]
+        return rows.reorder(kept, np.array([0, len(kept)])).sort_by(labels[kept], len(chosen))
+
+
+def _rank(labels: NDArray[np.integer], n_blocks: int) -> NDArray[np.integer]:
+    """How many rows of its block come before each."""
+    order, bounds = block_order(labels, n_blocks)
+    rank = np.empty(len(labels), np.int64)
+    rank[order] = np.arange(len(labels)) - bounds[labels[order]]
+    return rank

@@ -1,0 +1,151 @@
+"""One learning run, from settings to learned parameters."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ssgp.rows.blocking import Blocking, SampledBlocking
+from ssgp.rows.standardized import Rows
+from ssgp.spectrum.bases import Base
+from ssgp.spectrum.objectives import LocalObjective, Objective
+from ssgp.spectrum.optimizers import Optimizer
+from ssgp.spectrum.parameters import Parameters
+from ssgp.spectrum.trainer import NOISE_RANGE, BoundEstimator, Schedule, Trainer
+
+__all__ = ["Learner", "report_skipped"]
+
+Array = NDArray[np.floating]
+Optimizers = tuple[Optimizer, Optimizer]
+
+# Where blocks drive the gradient and the metric is learned, the first round's blocks are in
+# standardised inputs; the second round's are grown in the metric that the first one found.
+FIRST_ROUND = 1 / 3
+SKIPPED_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Settings of a learning run.
+
+    Attributes
+    ----------
+    objective : Objective
+        The data's part of the bound.
+    base : Base
+        psi(z).
+    learn_hyperparameters : bool
+        Whether kernel and noise are learned.
+    integrate_weights : bool
+        Whether the weights' own z is integrated out of the gradient.
+    make_optimizer : callable
+        Returns a fresh optimiser.
+    minibatch : {"rows", "blocks"}
+        What drives the gradient of the global objective.
+    partition_metric : {"learned", "standardized"}
+        What distances between rows are measured in.
+    plain_metric : array of shape (d,)
+        Factor of each standardised input in distances, where they do not follow the lengthscales.
+    batch_size : int
+        Rows that a step should see, where `blocks_per_step` is "auto".
+    blocks_per_step, draws_per_step : int
+        a and b of appendix G.
+    schedule : Schedule
+        When to stop.
+    tail : array of shape (m, 1) or None
+        Factors of the frequencies' prior deviations, see `ssgp.spectrum.kernels`.
+    least_noise : float
+        The noise variance stays above it.
+    """
+
+    objective: Objective
+    base: Base
+    learn_hyperparameters: bool
+    integrate_weights: bool
+    make_optimizer: Callable[[], Optimizer]
+    minibatch: str
+    partition_metric: str
+    plain_metric: Array
+    batch_size: int
+    blocks_per_step: int | Literal["auto"]
+    draws_per_step: int
+    schedule: Schedule
+    tail: Array | None = None
+    least_noise: float = NOISE_RANGE[0]
+
+    @property
+    def on_blocks(self) -> bool:
+        """Whether the partition's blocks, not random rows, drive the gradient."""
+        return self.minibatch == "blocks" or isinstance(self.objective, LocalObjective)
+
+    def metric(self, parameters: Parameters) -> Array:
+        """Factor of each input in distances between rows."""
+        lengthscale = parameters.hyperparameters.lengthscale
+        return 1.0 / lengthscale if self.partition_metric == "learned" else self.plain_metric
+
+    def make_optimizers(self) -> Optimizers:
+        """Fresh optimisers for the vectors and for the mixing matrix."""
+        return self.make_optimizer(), self.make_optimizer()
+
+    def trainer(self, parameters: Parameters, rows: Rows, optimizers: Optimizers, rng: np.random.Generator) -> Trainer:
+        """Trainer that moves `parameters` on the blocks of `rows`."""
+        estimator = BoundEstimator(
+            self.objective, self.base, self.learn_hyperparameters, self.integrate_weights, self.tail
+        )
+        n_blocks = self.blocks_per_step
+        if n_blocks == "auto":
+            n_blocks = max(1, round(self.batch_size * rows.n_blocks / len(rows.y)))
+        return Trainer(
+            estimator, parameters, rows, optimizers, rng, n_blocks, self.draws_per_step, least_noise=self.least_noise
+        )
+
+    def ascend(
+        self,
+        parameters: Parameters,
+        rows: Rows,
+        blocking: Blocking | SampledBlocking,
+        optimizers: Optimizers,
+        rng: np.random.Generator,
+        after_step: Callable[[float], bool],
+    ) -> None:
+        """Move `parameters` up the bound until the schedule ends or `after_step(bound)` says stop."""
+        trainers: list[Trainer] = []
+        for driving, schedule in self._rounds(parameters, rows, blocking):
+            trainers.append(self.trainer(parameters, driving, optimizers, rng))
+            if any(after_step(trainers[-1].bounds[-1]) for _ in trainers[-1].run(schedule)):
+                break
+        report_skipped(sum(t.n_skipped for t in trainers), sum(len(t.bounds) for t in trainers))
+
+    def _rounds(
+        self, parameters: Parameters, rows: Rows, blocking: Blocking | SampledBlocking
+    ) -> Iterator[tuple[Rows, Schedule]]:
+        """Rows that drive the gradient, and for how long."""
+        if not self.on_blocks:
+            yield rows, self.schedule
+            return
+        max_iter = self.schedule.max_iter
+        first = int(FIRST_ROUND * max_iter)
+        if first and self.partition_metric == "learned" and blocking.labels is None:
+            yield blocking.sort(rows, self.plain_metric), Schedule(first, self.schedule.tol)
+            max_iter -= first
+        yield blocking.sort(rows, self.metric(parameters)), Schedule(max_iter, self.schedule.tol)
+
+
+def report_skipped(n_skipped: int, n_steps: int) -> None:
+    """Warn of steps that had no finite gradient; raise if none had."""
+    if n_skipped == n_steps:
+        raise ValueError(
+            f"none of {n_steps} training steps had a finite bound and gradient; "
+            "look for extreme values in X, y, sample_weight or the starting hyperparameters"
+        )
+    if n_skipped > SKIPPED_SHARE * n_steps:
+        warnings.warn(
+            f"{n_skipped} of {n_steps} training steps were left out because their gradient was not finite; "
+            "the model may not have converged",
+            ConvergenceWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,285 @@
+"""The variational posterior q(alpha): alpha = M z + b with z ~ psi (Lemma 2).
+
+Functions here work on `Parameters` (whitened coordinates, see there);
+`AffinePosterior` is the finished distribution that an estimator hands to its user.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssgp.spectrum.bases import Base, is_standardized
+from ssgp.spectrum.parameters import Layout, Parameters
+
+__all__ = ["AffinePosterior", "MixingFactors", "MixingSummary", "finish", "memory_needed", "scale_matrix"]
+
+Array = NDArray[np.floating]
+LOG_TWO_PI = float(np.log(2.0 * np.pi))
+
+
+def memory_needed(layout: Layout, itemsize: int = 4) -> int:
+    """Bytes that this posterior takes at its peak.
+
+    Training holds the mixing matrix, its gradient twice and three arrays of the optimiser's; the finished
+    posterior is two float64 matrices, and a determinant or inverse of a dense M three more.
+    """
+    copies = 16 if _dense_blocks(layout) else 12
+    return copies * itemsize * layout.mixing_size**2
+
+
+def deviations(parameters: Parameters, z: Array) -> Array:
+    """M z for every row of z, shape (draws, D)."""
+    scale = np.exp(parameters.log_scale)
+    if parameters.layout.kind == "diagonal":
+        return scale * z
+    return scale * (z + z @ parameters.mixing.T)
+
+
+def scale_matrix(parameters: Parameters) -> Array:
+    """M in whitened coordinates: (D, D), or its diagonal (D,) for the diagonal posterior."""
+    scale = np.exp(parameters.log_scale)
+    if parameters.layout.kind == "diagonal":
+        return scale
+    matrix = scale[:, None] * parameters.mixing
+    matrix[np.diag_indices(len(scale))] += scale
+    return matrix
+
+
+def weight_scale(parameters: Parameters) -> Array:
+    """Rows and columns of M that belong to the weights, shape (2m, 2m)."""
+    own = slice(parameters.layout.n_theta, None)
+    scale = np.exp(parameters.log_scale[own])
+    if parameters.layout.kind == "diagonal":
+        return np.diag(scale)
+    matrix = scale[:, None] * parameters.mixing[own, own]
+    matrix.ravel()[:: len(scale) + 1] += scale
+    return matrix
+
+
+def weights_are_conditionally_affine(layout: Layout) -> bool:
+    """Whether the weights' own z leaves the frequencies alone, so it can be integrated out."""
+    return layout.n_weights > 0 and layout.kind != "full"
+
+
+def _dense_blocks(layout: Layout) -> tuple[slice, ...]:
+    """Diagonal blocks of M whose determinant needs a factorisation."""
+    if layout.kind == "full":
+        return (slice(0, layout.dimension),)
+    if layout.kind == "block":
+        blocks = (slice(0, layout.n_theta), slice(layout.n_theta, layout.dimension))
+        return blocks if layout.n_weights else blocks[:1]
+    return ()
+
+
+@dataclass(frozen=True)
+class MixingSummary:
+    """What the bound needs of the mixing matrix between two of its steps.
+
+    Attributes
+    ----------
+    row_squares : array of shape (D,)
+        Squared lengths of the rows of I + mixing.
+    log_determinant : float
+        log |det(I + mixing)|.
+    """
+
+    row_squares: Array
+    log_determinant: float
+
+
+def summarize_mixing(parameters: Parameters) -> MixingSummary:
+    """Row lengths and determinant of I + mixing."""
+    if parameters.layout.kind == "diagonal":
+        return MixingSummary(np.ones_like(parameters.shift), 0.0)
+    mixing = parameters.mixing
+    squares = 1.0 + np.einsum("ij,ij->i", mixing, mixing) + 2.0 * np.diagonal(mixing)
+    blocks = [_unit_plus_mixing(parameters, block) for block in _dense_blocks(parameters.layout)]
+    return MixingSummary(squares, sum(float(np.linalg.slogdet(block)[1]) for block in blocks))
+
+
+def _unit_plus_mixing(parameters: Parameters, block: slice) -> Array:
+    """A diagonal block of I + mixing, in float64."""
+    part = parameters.mixing[block, block].astype(float)
+    part[np.diag_indices(len(part))] += 1.0
+    return part
+
+
+@dataclass(frozen=True)
+class MixingFactors:
+    """One step's gradient of the data's part with respect to the mixing matrix, not yet multiplied out.
+
+    Attributes
+    ----------
+    left, right : arrays of shape (draws, D)
+        It is the sum over draws of their outer products,
+    weights_block : array of shape (2m, 2m) or None
+        and of this, in the weights' own rows and columns.
+    """
+
+    left: Array
+    right: Array
+    weights_block: Array | None
+
+
+def pull_back(
+    gradient: Parameters,
+    parameters: Parameters,
+    z: Array,
+    spread: Array,
+    by_alpha: Array,
+    by_weight_scale: Array | None,
+) -> MixingFactors:
+    """Take the mean over draws of a gradient with respect to u to one of b and M (appendix D).
+
+    Parameters
+    ----------
+    gradient : Parameters
+        Its `shift` and `log_scale` are overwritten.
+    parameters : Parameters
+        Where the gradient is taken.
+    z, spread, by_alpha : arrays of shape (draws, D)
+        Base variates, M z, and the derivative with respect to u at each draw.
+    by_weight_scale : array of shape (2m, 2m) or None
+        Derivative with respect to `weight_scale`, where the weights were integrated out.
+
+    Returns
+    -------
+    MixingFactors
+        The rest of the gradient.
+    """
+    n_draws, own = len(z), slice(parameters.layout.n_theta, None)
+    scale = np.exp(parameters.log_scale)
+    gradient.shift[:] = by_alpha.sum(axis=0) / n_draws
+    gradient.log_scale[:] = np.einsum("jd,jd->d", by_alpha, spread) / n_draws
+    weights_block = None
+    if by_weight_scale is not None:
+        gradient.log_scale[own] += np.einsum("ij,ij->i", by_weight_scale, weight_scale(parameters))
+        weights_block = scale[own, None] * by_weight_scale
+    return MixingFactors((scale / n_draws) * by_alpha, z, weights_block)
+
+
+def mixing_gradient(parameters: Parameters, steps: list[MixingFactors], base: Base, n: float) -> Array:
+    """Gradient of the bound over n with respect to the mixing matrix, averaged over steps.
+
+    The structure of the posterior is imposed: entries that are not free have gradient zero.
+    """
+    layout, own = parameters.layout, slice(parameters.layout.n_theta, None)
+    gradient = np.concatenate([step.left for step in steps]).T @ np.concatenate([step.right for step in steps])
+    blocks = [step.weights_block for step in steps if step.weights_block is not None]
+    if blocks:
+        gradient[own, own] += np.sum(blocks, axis=0)
+    gradient /= len(steps)
+    if is_standardized(base):
+        pull = np.exp(2.0 * parameters.log_scale) / n
+        gradient -= pull[:, None] * parameters.mixing
+        gradient[np.diag_indices(len(pull))] -= pull
+    for block in _dense_blocks(layout):
+        gradient[block, block] += np.linalg.inv(_unit_plus_mixing(parameters, block)).T / n
+    return _impose_structure(gradient, layout)
+
+
+def _impose_structure(gradient: Array, layout: Layout) -> Array:
+    if layout.kind == "triangular":
+        return np.tril(gradient, -1)
+    if layout.kind == "block":
+        gradient[: layout.n_theta, layout.n_theta :] = 0.0
+        gradient[layout.n_theta :, : layout.n_theta] = 0.0
+    return gradient
+
+
+def add_divergence(
+    gradient: Parameters,
+    parameters: Parameters,
+    summary: MixingSummary,
+    base: Base,
+    z: Array,
+    alpha: Array,
+    n: float,
+) -> float:
+    """Add the gradient of -KL(q | p) / n with respect to `shift` and `log_scale`; return KL.
+
+    For a standardised base the divergence and its gradient are exact. For any other base
+    they are the unbiased estimate of appendix D from the draws z, alpha (draws, D), and
+    the prior's part of the gradient travels with the data's (see `prior_gradient`).
+    """
+    gradient.log_scale += 1.0 / n
+    log_determinant = summary.log_determinant + float(parameters.log_scale.sum(dtype=float))
+    dimension = parameters.layout.dimension
+    if not is_standardized(base):
+        prior = 0.5 * float(np.mean(np.sum(alpha * alpha, axis=1, dtype=float)))
+        return float(np.mean(base.log_density(z))) - log_determinant + prior + 0.5 * dimension * LOG_TWO_PI
+    shift, row_squares = parameters.shift, np.exp(2.0 * parameters.log_scale) * summary.row_squares
+    gradient.shift -= shift / n
+    gradient.log_scale -= row_squares / n
+    squares = float(shift @ shift) + float(row_squares.sum())
+    return 0.5 * squares + dimension * (0.5 * LOG_TWO_PI - base.entropy) - log_determinant
+
+
+def prior_gradient(base: Base, alpha: Array, n: float) -> Array | float:
+    """Sampled gradient of log p(alpha) / n, where it has to be sampled."""
+    return 0.0 if is_standardized(base) else -alpha / n
+
+
+@dataclass(frozen=True)
+class AffinePosterior:
+    """The distribution q(alpha) of alpha = vec(frequencies, weights), alpha = M z + b.
+
+    Attributes
+    ----------
+    shift : array of shape (D,)
+        b.
+    scale : array of shape (D, D) or (D,)
+        M, or its diagonal.
+    base : Base
+        psi, the distribution of z.
+    n_frequencies, n_inputs : int
+        m and d: the first m d entries of alpha are the frequencies, row by row.
+    """
+
+    shift: Array
+    scale: Array
+    base: Base
+    n_frequencies: int
+    n_inputs: int
+
+    def sample(self, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draw alpha, shape (n_draws, D)."""
+        z = np.asarray(self.base.sample(rng, (n_draws, len(self.shift))))
+        return self.shift + (z * self.scale if self.scale.ndim == 1 else z @ self.scale.T)
+
+    def split(self, alpha: Array) -> tuple[Array, Array]:
+        """Frequencies (..., m, d) and weights (..., 2m) of draws of alpha."""
+        n_theta = self.n_frequencies * self.n_inputs
+        frequencies = alpha[..., :n_theta].reshape(*alpha.shape[:-1], self.n_frequencies, self.n_inputs)
+        return frequencies, alpha[..., n_theta:]
+
+    def log_density(self, alpha: Array) -> Array:
+        """Log density log psi(M^-1 (alpha - b)) - log |det M|, shape (n_draws,)."""
+        determinant = np.log(self.scale).sum() if self.scale.ndim == 1 else np.linalg.slogdet(self.scale)[1]
+        return self.base.log_density(self._standardize(alpha)) - determinant
+
+    def score(self, alpha: Array) -> Array:
+        """Gradient of the log density with respect to alpha, shape (n_draws, D)."""
+        inner = self.base.score(self._standardize(alpha))
+        return inner / self.scale if self.scale.ndim == 1 else np.linalg.solve(self.scale.T, inner.T).T
+
+    def _standardize(self, alpha: Array) -> Array:
+        centred = alpha - self.shift
+        return centred / self.scale if self.scale.ndim == 1 else np.linalg.solve(self.scale, centred.T).T
+
+
+def finish(
+    parameters: Parameters, base: Base, frequency_unit: Array, weight_unit: float, tail: Array | None = None
+) -> AffinePosterior:
+    """Take the posterior out of whitened coordinates.
+
+    `frequency_unit` (d,) and `weight_unit` are the prior deviations in the units wanted; `tail` (m, 1) are
+    the frequencies' own factors of them, None for ones.
+    """
+    layout = parameters.layout
+    ones = np.ones((layout.n_frequencies, 1)) if tail is None else tail
+    unit = np.concatenate([(ones * frequency_unit).ravel(), np.full(layout.n_weights, weight_unit)])
+    matrix = scale_matrix(parameters).astype(float)
+    matrix *= unit if matrix.ndim == 1 else unit[:, None]
+    return AffinePosterior(unit * parameters.shift, matrix, base, layout.n_frequencies, layout.n_inputs)

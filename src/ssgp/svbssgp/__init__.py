@@ -1,0 +1,1 @@
+"""The paper's regressor: local models of blocks, test conditionals, and the estimator."""

@@ -1,0 +1,106 @@
+"""The face that regressors with blocks share: what they are once fitted, and how they predict."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ssgp._utils.checks import check_gamma, check_inputs
+from ssgp._utils.progress import CallbackSupportMixin
+from ssgp.distributions.normal_predictions import NormalPredictions
+from ssgp.rows.partition import Partition
+from ssgp.rows.standardized import Rows
+from ssgp.saving.mixin import SaveMixin
+from ssgp.spectrum.parameters import Parameters
+from ssgp.spectrum.posterior import AffinePosterior
+from ssgp.svbssgp.conditional import Conditional
+from ssgp.svbssgp.fitted import Context
+
+__all__ = ["BlockRegressor"]
+
+Array = NDArray[np.floating]
+
+PREDICT_ROWS = 1 << 17
+
+
+class BlockRegressor(SaveMixin, CallbackSupportMixin, NormalPredictions, RegressorMixin, BaseEstimator):
+    """A fitted regressor whose test conditional depends on the test row's block.
+
+    The attributes are those that `ssgp.svbssgp.fitted.fitted_attributes` gives.
+    """
+
+    gamma: float
+    n_jobs: int | None
+
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    posterior_: AffinePosterior
+    input_mean_: Array
+    target_mean_: float
+    lengthscale_: Array
+    signal_variance_: float
+    noise_variance_: float
+    n_rows_: int
+    n_iter_: int
+    bound_trace_: Array
+    partition_: Partition
+    block_labels_: NDArray[Any] | None
+    _context: Context
+    _parameters: Parameters
+    _rows: Rows
+    _conditional: Conditional
+
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        *,
+        latent: bool = False,
+        gamma: float | None = None,
+        blocks: ArrayLike | None = None,
+    ) -> Array | tuple[Array, Array]:
+        """Predictive mean, and deviation, averaged over the draws.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        return_std : bool, default=False
+            Whether to return deviations too.
+        latent : bool, default=False
+            Whether they are the latent function's; by default they are a noisy observation's.
+        gamma : float in [-1, 1], optional
+            Another test conditional than the estimator's `gamma`.
+        blocks : array-like of shape (n,), optional
+            Labels of the rows' blocks, for a model fitted with `blocks`. By default a
+            row goes to the nearest block (there, to the block of the nearest training row).
+
+        Returns
+        -------
+        mean : array of shape (n,)
+            In the target's units.
+        std : array of shape (n,)
+            Only with `return_std`.
+        """
+        check_is_fitted(self, "_conditional")
+        X = check_inputs(self, X)
+        local = self._parameters.layout.n_weights == 0
+        gamma = check_gamma(self.gamma if gamma is None else gamma, local)
+        known = None if blocks is None else self._context.numbers_of(blocks, X)
+        units = self._context.units
+        mean = np.empty(len(X))
+        variance, noise = np.empty(len(X)) if return_std else None, np.zeros(len(X))
+        for start in range(0, len(X), PREDICT_ROWS):
+            part = slice(start, start + PREDICT_ROWS)
+            inputs = units.inputs(X[part])
+            at = self.partition_.assign(inputs) if known is None else known[part]
+            mean[part], spread = self._conditional.moments(inputs, at, gamma, return_std, self.n_jobs)
+            if variance is not None:
+                variance[part] = spread
+                noise[part] = 0.0 if latent else self._conditional.noise_at(at)
+        mean = units.y_mean + units.y_scale * mean
+        if variance is None:
+            return mean
+        return mean, units.y_scale * np.sqrt(variance + noise)

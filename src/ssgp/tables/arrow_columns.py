@@ -1,0 +1,182 @@
+"""Any table as an Arrow table, and its columns as the arrays that encodings are made from."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from ssgp._utils.column_errors import InfiniteValuesError
+
+__all__ = ["Column", "compute", "family", "instants", "is_array", "numbers", "texts", "to_table"]
+
+Array = NDArray[np.floating]
+# A pyarrow.ChunkedArray: pyarrow has no annotations, and makes its functions when it is imported.
+Column = Any
+compute: Any = pyarrow.compute
+SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def is_array(X: Any) -> bool:  # noqa: ANN401  a user's
+    """Whether columns have no names: an array or nested lists."""
+    named = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow")
+    return not isinstance(X, pa.Table | pa.RecordBatch) and not any(hasattr(X, name) for name in named)
+
+
+def to_table(X: Any) -> pa.Table:  # noqa: ANN401
+    """A pandas, polars or Arrow table, or an array of numbers (its columns x0, x1, ...), as an Arrow table."""
+    table = _from_array(X) if is_array(X) else _from_table(X)
+    if not isinstance(table, pa.Table):
+        raise ValueError(f"X must be a table or an array of rows and columns, got {type(X).__name__}")
+    name, times = Counter(table.column_names).most_common(1)[0] if table.num_columns else ("", 0)
+    if times > 1:
+        raise ValueError(f"X has {times} columns called {name!r}; names must be different")
+    return table
+
+
+def _from_table(X: Any) -> Any:  # noqa: ANN401
+    if isinstance(X, pa.Table):
+        return X
+    if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns"):
+        return _from_pandas(X)
+    if hasattr(X, "to_arrow"):
+        return X.to_arrow()
+    if isinstance(X, pa.RecordBatch) or hasattr(X, "__arrow_c_stream__"):
+        return pa.table(X)
+    if hasattr(X, "__dataframe__"):
+        from pyarrow.interchange import from_dataframe
+
+        return from_dataframe(X)
+    return X
+
+
+def _from_pandas(X: Any) -> pa.Table:  # noqa: ANN401
+    """Column by column: Arrow's own message does not always name the one it cannot read."""
+    arrays = []
+    for i, name in enumerate(X.columns):
+        try:
+            arrays.append(pa.array(X.iloc[:, i], from_pandas=True))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise ValueError(
+                f"column {str(name)!r} has values of several types ({error}); make them all strings or all numbers"
+            ) from error
+    return pa.Table.from_arrays(arrays, names=[str(name) for name in X.columns])
+
+
+def _from_array(X: Any) -> Any:  # noqa: ANN401
+    if not (isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")):
+        return X
+    array = check_array(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
+    return pa.table({f"x{i}": column for i, column in enumerate(np.asarray(array).T)})
+
+
+def family(kind: pa.DataType) -> str:
+    """What a column holds, in words; a column may change its type within a family."""
+    if pa.types.is_dictionary(kind):
+        return family(kind.value_type)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    if pa.types.is_timestamp(kind):
+        return "times" if kind.tz is None else "times with a time zone"
+    simple = {
+        "nothing": pa.types.is_null,
+        "truth values": pa.types.is_boolean,
+        "durations": pa.types.is_duration,
+        "times": pa.types.is_date,
+        "times of day": pa.types.is_time,
+        "text": lambda own: any(
+            check(own) for check in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        ),
+    }
+    return next((name for name, holds in simple.items() if holds(kind)), "other")
+
+
+def numbers(column: Column, name: str) -> Array:
+    """A column as floats, NaN where a value is missing; durations are in seconds."""
+    column = _decoded(column)
+    if pa.types.is_duration(column.type):
+        found = _floats(column.cast(pa.int64())) / SECOND[column.type.unit]
+    elif family(column.type) == "text":
+        found = _floats(_parsed(_filled(column), pa.float64(), name, "a number"))
+    else:
+        found = _floats(column)
+    if np.isinf(found).any():
+        rows = np.flatnonzero(np.isinf(found))
+        raise InfiniteValuesError(name, len(rows), len(found), int(rows[0]))
+    return found
+
+
+def _floats(column: Column) -> Array:
+    # Integers beyond 2^53 are rounded, as every float is.
+    floats = column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column
+    return np.array(floats.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
+
+
+def texts(column: Column) -> Column:
+    """A column of categories as strings, null where a value is missing or empty."""
+    column = _decoded(column)
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        return _float_texts(column.cast(pa.float64(), safe=False))
+    return _filled(column)
+
+
+def _float_texts(column: Column) -> Column:
+    """7.0 as 7, the same category: a missing value turns integers into floats in many tables."""
+    present = compute.if_else(compute.is_nan(column), None, column)
+    whole = compute.and_(compute.equal(compute.floor(present), present), compute.less(compute.abs(present), 2.0**63))
+    integers = compute.if_else(whole, present, None).cast(pa.int64())
+    return compute.coalesce(integers.cast(pa.large_string()), present.cast(pa.large_string()))
+
+
+def _filled(column: Column) -> Column:
+    """Strings, the empty one taken for a missing value."""
+    strings = column.cast(pa.large_string())
+    return compute.if_else(compute.equal(strings, ""), pa.scalar(None, pa.large_string()), strings)
+
+
+def instants(column: Column, name: str, zone: str | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Microseconds on the clock of the time zone, and since 1970 in UTC; the least int64 where missing."""
+    column = _decoded(column)
+    if family(column.type) == "text":
+        column = _parsed_times(_filled(column), name)
+    try:
+        if pa.types.is_time(column.type):
+            clock = absolute = _truncated(column, pa.time64("us"))
+        else:
+            absolute = _truncated(column, pa.timestamp("us", zone))
+            clock = absolute if zone is None else compute.local_timestamp(absolute)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"column {name!r} has times that cannot be read: {error}") from error
+    return _microseconds(clock), _microseconds(absolute)
+
+
+def _truncated(column: Column, to: pa.DataType) -> Column:
+    """Times of another unit, without nanoseconds; beyond the years that microseconds reach, an error."""
+    return column.cast(options=compute.CastOptions(to, allow_time_truncate=True))
+
+
+def _parsed_times(column: Column, name: str) -> Column:
+    """Text as times, with or without a time zone."""
+    try:
+        return column.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return _parsed(column, pa.timestamp("us", "UTC"), name, "a date or time as ISO 8601 writes it")
+
+
+def _microseconds(column: Column) -> NDArray[np.int64]:
+    return np.array(column.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy())
+
+
+def _parsed(column: Column, to: pa.DataType, name: str, what: str) -> Column:
+    try:
+        return column.cast(to)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"column {name!r} has text that is not {what}: {error}") from error
+
+
+def _decoded(column: Column) -> Column:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -1,0 +1,271 @@
+"""From a table of mixed columns to the numbers that regressors need."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ssgp._utils.checks import check_target
+from ssgp._utils.names import hint
+from ssgp.rows.standardized import random_rows
+from ssgp.saving.mixin import SaveMixin
+from ssgp.tables.arrow_columns import Column, family, is_array, to_table
+from ssgp.tables.encoding_fit import KINDS, ColumnFitting
+from ssgp.tables.encodings import ColumnEncoding, Dropped
+
+__all__ = ["TableEncoder"]
+
+Array = NDArray[np.floating]
+
+
+class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
+    """Turn a table of numbers, times, categories and missing values into floats.
+
+    Numbers, truth values and durations (in seconds) stay as they are. Dates and times become points on circles, for the
+    hour of day, day of week and day of year where these vary, and days since the first. Few categories become a feature
+    each; many become the smoothed mean of the target in each, cross-fitted in `fit_transform` so that no row sees
+    its own target. Missing values (null, NaN, the empty string) are imputed by the median, with an indicator
+    where there were some in `fit`. What says nothing is dropped: columns that are constant, empty, or
+    text that is different in nearly every row. `describe` tells what became of every column.
+
+    Weights are no part of it: every row counts once in medians, in means of the target and in what is dropped. Rows
+    that are not to count at all have to be left out.
+
+    New categories and missing values are fine in `transform`. A column that is missing, renamed or of another type is
+    an error that names it, as is infinity. Columns that were not there in `fit` are ignored.
+
+    Parameters
+    ----------
+    kinds : dict of str, default=None
+        How to encode columns, by name, where their type does not tell: ``"number"``, ``"time"``, ``"category"``
+        or ``"drop"``.
+    max_one_hot : int, default=10
+        Categories up to which each becomes a feature of its own.
+    smooth : "auto" or float, default="auto"
+        How many rows the mean of all rows counts for in the mean of a category; see scikit-learn's `TargetEncoder`.
+    cv : int, default=5
+        Folds of cross-fitting.
+    max_rows : int, default=500,000
+        Rows that encodings are fitted to: of a larger table a random sample, which alone needs cross-fitting.
+    random_state : int or None, default=0
+        Seed of the folds and of the sample.
+
+    Attributes
+    ----------
+    columns_ : list of ColumnEncoding
+        What is done to each column.
+    families_ : dict of str
+        What each column held: ``"numbers"``, ``"text"``, ``"times"``, ...
+    n_features_in_, feature_names_in_
+        As in every scikit-learn estimator.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ssgp import TableEncoder
+    >>> table = pa.table({"kind": ["a", "b", None, "a"], "size": [1.0, None, 3.0, 4.0], "unit": ["m"] * 4})
+    >>> encoder = TableEncoder().fit(table)
+    >>> print(encoder.describe())
+    kind: 2 categories, one feature each; 1 of 4 missing, a category of their own
+    size: numbers as they are; 1 of 4 missing, imputed by 3 with an indicator
+    unit: dropped: always 'm'
+    >>> encoder.transform(table)[1].tolist()
+    [0.0, 1.0, 0.0, 3.0, 1.0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        "kinds": [dict, None],
+        "max_one_hot": [Interval(Integral, 0, None, closed="left")],
+        "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "max_rows": [Interval(Integral, 1, None, closed="left")],
+        "random_state": [Interval(Integral, 0, None, closed="left"), None],
+    }
+
+    columns_: list[ColumnEncoding]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _families: dict[str, str]
+
+    def __init__(
+        self,
+        *,
+        kinds: dict[str, Literal["number", "time", "category", "drop"]] | None = None,
+        max_one_hot: int = 10,
+        smooth: float | Literal["auto"] = "auto",
+        cv: int = 5,
+        max_rows: int = 500_000,
+        random_state: int | None = 0,
+    ) -> None:
+        self.kinds = kinds
+        self.max_one_hot = max_one_hot
+        self.smooth = smooth
+        self.cv = cv
+        self.max_rows = max_rows
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ANN401
+        """Look at the columns of a table; see `fit_transform`."""
+        self._fit(X, y)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> Array:  # noqa: ANN401
+        """Look at the columns of a table, and encode it without letting a row see its own target.
+
+        Parameters
+        ----------
+        X : pandas, polars or Arrow table, or array of numbers, of shape (n, d)
+            The table.
+        y : array-like of shape (n,), optional
+            Targets; needed where there are more categories than `max_one_hot`.
+
+        Returns
+        -------
+        array of shape (n, k)
+            The table as floats. For columns of many categories these are not those of ``fit(X, y).transform(X)``.
+        """
+        return self._fit(X, y)
+
+    def sampled_rows(self, n_rows: int) -> NDArray[np.integer]:
+        """Rows of a table of that size that encodings are fitted to, ascending."""
+        if n_rows <= self.max_rows:
+            return np.arange(n_rows)
+        return np.sort(random_rows(n_rows, self.max_rows, self.random_state))
+
+    def _fit(self, X: Any, y: ArrayLike | None) -> Array:  # noqa: ANN401
+        table = to_table(X)
+        if not (table.num_rows and table.num_columns):
+            raise ValueError(
+                f"Found array with {table.num_rows} sample(s) and {table.num_columns} feature(s) "
+                f"(shape={table.shape}) while a minimum of 1 is required: X has no rows or no columns"
+            )
+        kinds = self._checked_kinds(table)
+        target = None if y is None else check_target(y, cast(Any, table))
+        some = self.sampled_rows(table.num_rows)
+        if len(some) == table.num_rows:
+            columns, encoded = self._fit_columns(table, target, kinds)
+            self._remember(X, table, columns)
+            return encoded
+        columns, sampled = self._fit_columns(table.take(some), None if target is None else target[some], kinds)
+        self._remember(X, table, columns)
+        encoded = self._encoded(table)
+        encoded[some] = sampled
+        return encoded
+
+    def _fit_columns(
+        self, table: pa.Table, target: Array | None, kinds: dict[str, str]
+    ) -> tuple[list[ColumnEncoding], Array]:
+        """Encodings of the columns, and what they make of these rows, cross-fitted."""
+        fitting = ColumnFitting(target, self.max_one_hot, self.smooth, self.cv, self.random_state)
+        fitted = [fitting(table.column(name), name, kinds.get(name)) for name in table.column_names]
+        columns = [encoding for encoding, _ in fitted]
+        if all(isinstance(column, Dropped) for column in columns):
+            reasons = "; ".join(f"{column.name}: {column.describe()}" for column in columns)
+            raise ValueError(f"no column of X is left to learn from, n_samples={table.num_rows} ({reasons})")
+        return columns, np.column_stack([encoded for _, encoded in fitted])
+
+    def transform(self, X: Any) -> Array:  # noqa: ANN401
+        """Encode a table, row by row: in parts it gives the same as at once.
+
+        Parameters
+        ----------
+        X : pandas, polars or Arrow table, or array of numbers, of shape (n, d)
+            The table, with the columns of `fit` in any order.
+
+        Returns
+        -------
+        array of shape (n, k)
+            The table as floats.
+        """
+        check_is_fitted(self, "columns_")
+        named = hasattr(self, "feature_names_in_")
+        if named and is_array(X):
+            raise ValueError("X is an array without names, and fit saw a table: give a table with the same names")
+        table = to_table(X)
+        if not named and table.num_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.num_columns} features, but TableEncoder is expecting {self.n_features_in_} "
+                "features as input"
+            )
+        return self._encoded(table)
+
+    def _encoded(self, table: pa.Table) -> Array:
+        used = [column for column in self.columns_ if not isinstance(column, Dropped)]
+        return np.column_stack([column.encode(self._column(table, column.name)) for column in used])
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Names of the features, each beginning with that of its column.
+
+        `input_features` is there for scikit-learn; the names are those of the table in `fit`.
+        """
+        check_is_fitted(self, "columns_")
+        return np.array(_distinct([name for column in self.columns_ for name in column.feature_names()]), dtype=object)
+
+    @property
+    def families_(self) -> dict[str, str]:
+        """What each column of the table held in `fit`, in words: numbers, text, times, ..."""
+        check_is_fitted(self, "columns_")
+        return dict(self._families)
+
+    def describe(self) -> str:
+        """What is done to the table, one line a column."""
+        check_is_fitted(self, "columns_")
+        return "\n".join(f"{column.name}: {column.describe()}" for column in self.columns_)
+
+    def _checked_kinds(self, table: pa.Table) -> dict[str, str]:
+        for name, kind in (self.kinds or {}).items():
+            if kind not in KINDS:
+                raise ValueError(f"kinds[{name!r}] must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+            if name not in table.column_names:
+                raise ValueError(f"kinds has {name!r}, and X has no such column{hint(name, table.column_names)}")
+        return dict(self.kinds or {})
+
+    def _remember(self, X: Any, table: pa.Table, columns: list[ColumnEncoding]) -> None:  # noqa: ANN401
+        self.columns_ = columns
+        self.n_features_in_ = table.num_columns
+        self._families = {field.name: family(field.type) for field in table.schema}
+        vars(self).pop("feature_names_in_", None)
+        if not is_array(X):
+            self.feature_names_in_ = np.array(table.column_names, dtype=object)
+
+    def _column(self, table: pa.Table, name: str) -> Column:
+        """A column of a table, if it is there and holds what it held in fit."""
+        if name not in table.column_names:
+            meant, found = hint(name, table.column_names), ", ".join(map(repr, table.column_names)) or "none"
+            raise ValueError(f"column {name!r} is missing: it was there in fit{meant}. Columns of X: {found}")
+        column, expected = table.column(name), self._families[name]
+        # In some tables the type of a column without values is anyone's guess.
+        if column.null_count == len(column):
+            return pa.chunked_array([pa.nulls(len(column))])
+        if family(column.type) != expected:
+            raise ValueError(
+                f"column {name!r} held {expected} in fit and holds {family(column.type)} ({column.type}) now"
+            )
+        return column
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names, with a number after those that were there before."""
+    seen: dict[str, int] = {}
+    taken, out = set(names), []
+    for name in names:
+        seen[name] = number = seen.get(name, 0) + 1
+        new = name
+        while number > 1 and (new := f"{name}_{number}") in taken:
+            number += 1
+        taken.add(new)
+        out.append(new)
+    return out

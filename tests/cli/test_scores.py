@@ -1,0 +1,125 @@
+"""Scores of many rows: costly ones from some of them, in threads."""
+
+import numpy as np
+import pytest
+
+from ssgp import SpectralForestRegressor
+from ssgp.cli.predictor import Predictor
+from ssgp.cli.scores import DETAILED_ROWS, Judge, Scores, judge_normal
+from ssgp.distributions.regressor import AT_ONCE
+
+N_ROWS = 2 * AT_ONCE + 100
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(N_ROWS, 2))
+    return X, np.sin(X[:, 0]) + 0.1 * (1 + X[:, 1] ** 2) * rng.standard_t(5, size=N_ROWS)
+
+
+@pytest.fixture(scope="module")
+def model(rows) -> SpectralForestRegressor:
+    X, y = rows
+    return SpectralForestRegressor(n_trees=3, max_iter=20, random_state=0).fit(X[:2000], y[:2000])
+
+
+def judged(model, rows, judge, batch):
+    X, y = rows
+    scores = Scores(0.0)
+    for start in range(0, len(y), batch):
+        part = slice(start, start + batch)
+        scores.add(y[part], judge(Predictor(None, model, {}), X[part], y[part], scores.n_rows))
+    return scores.summary()
+
+
+def test_some_rows_stand_for_all(model, rows):
+    everything = judged(model, rows, Judge(N_ROWS), 10_000)
+    some = judged(model, rows, Judge(40 * DETAILED_ROWS), 10_000)
+    assert some["rmse"] == everything["rmse"]
+    assert some["crps"] != everything["crps"]
+    assert some["crps"] == pytest.approx(everything["crps"], rel=0.15)
+    widths = [[own["mean_width"] for own in found["intervals"]] for found in (some, everything)]
+    np.testing.assert_allclose(*widths, rtol=0.1)
+
+
+def test_a_small_batch_of_a_large_table_counts(model, rows):
+    X, y = rows
+    found = Judge(10**9)(Predictor(None, model, {}), X[:3], y[:3], 12345)
+    assert len(found.crps) == 1
+    assert np.isfinite(found.crps).all()
+
+
+def test_it_is_told_which_rows_were_looked_at_in_detail(model, rows):
+    X, y = rows
+    found = Judge(400 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    assert found.some.max() > 2 * AT_ONCE
+    low, high = model.predict_interval(X[found.some], coverage=0.9).T
+    np.testing.assert_allclose(found.width[:, 1], high - low, rtol=1e-6)
+
+
+def test_a_weight_counts_as_so_many_rows():
+    rng = np.random.default_rng(0)
+    y, mean, std, times = rng.normal(size=90), rng.normal(size=90), rng.uniform(0.5, 2, 90), rng.integers(1, 5, 90)
+    weighted, repeated = Scores(0.3), Scores(0.3)
+    for part in (slice(0, 40), slice(40, 90)):
+        judged = judge_normal(y[part], mean[part], std[part])
+        weighted.add(y[part], judged, times[part].astype(float))
+    again = [np.repeat(values, times) for values in (y, mean, std)]
+    repeated.add(again[0], judge_normal(*again))
+    found, expected = weighted.summary(), repeated.summary()
+    for name in ("rmse", "mae", "r2", "mnlp", "crps"):
+        assert found[name] == pytest.approx(expected[name])
+    for own, other in zip(found["intervals"], expected["intervals"], strict=True):
+        assert own == pytest.approx(other)
+    assert found["pit"]["shares_of_tenths"] == pytest.approx(expected["pit"]["shares_of_tenths"])
+    assert found["pit"]["distance_from_uniform"] == pytest.approx(expected["pit"]["distance_from_uniform"])
+    assert weighted.target_mean == pytest.approx(repeated.target_mean)
+    assert weighted.n_rows == 90
+
+
+def test_some_rows_stand_for_all_by_their_weights(model, rows):
+    X, y = rows
+    weight = np.random.default_rng(0).uniform(0.1, 5, len(y))
+    judged = Judge(40 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    scores = Scores(0.0)
+    scores.add(y, judged, weight)
+    found = scores.summary()
+    assert found["crps"] == pytest.approx(np.average(judged.crps, weights=weight[judged.some]))
+    widths = [own["mean_width"] for own in found["intervals"]]
+    np.testing.assert_allclose(widths, np.average(judged.width, axis=0, weights=weight[judged.some]))
+
+
+def test_one_of_twenty_honest_models_is_further_from_uniform_whatever_the_weights():
+    rng = np.random.default_rng(0)
+    weight = np.tile([1.0, 9.0], 1000)
+    further = 0
+    for _ in range(400):
+        scores, y = Scores(0.0), rng.normal(size=2000)
+        scores.add(y, judge_normal(y, np.zeros(2000), np.ones(2000)), weight)
+        found = scores.summary()["pit"]
+        further += found["distance_from_uniform"] > found["distance_by_chance"]
+    assert 0.02 < further / 400 < 0.08
+
+
+def test_crps_agrees_with_its_integral(model, rows):
+    X, y = rows
+    some, grid = slice(0, 400), np.linspace(-15, 15, 3001)
+    mixture, _ = next(model._distributions(X[some]))
+    cdf = np.stack([mixture.cdf(np.full(400, at)) for at in grid], axis=1)
+    beyond = (cdf - (grid >= y[some, None])) ** 2
+    expected = np.sum(0.5 * (beyond[:, 1:] + beyond[:, :-1]) * np.diff(grid), axis=1).mean()
+    found = Judge(400)(Predictor(None, model, {}), X[some], y[some]).crps.mean()
+    assert found == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("ask", ["predict_quantiles", "predict_interval"])
+def test_quantiles_do_not_depend_on_threads(model, rows, ask):
+    found = [getattr(model.set_params(n_jobs=jobs), ask)(rows[0]) for jobs in (1, 2)]
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("ask", ["log_prob", "cdf"])
+def test_probabilities_do_not_depend_on_threads(model, rows, ask):
+    found = [getattr(model.set_params(n_jobs=jobs), ask)(*rows) for jobs in (1, 2)]
+    np.testing.assert_array_equal(*found)

@@ -1,0 +1,242 @@
+"""Fits to files that are read in parts: the same models as when they are read at once."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+from sklearn.metrics import r2_score
+
+import ssgp
+from ssgp import TableEncoder
+from ssgp.rows.standardized import random_rows
+from ssgp.saving.model_files import read_summary
+
+pytest.importorskip("typer", reason="the command line is not installed")
+from command_line import QUICK, fails, mixed, run
+
+N_ROWS = 900
+COLUMNS = ["--target", "height", "--key", "id"]
+WITH = ("without", "with")
+
+
+def many_kinds(n_rows, seed=0):
+    """The usual table, with weights, more categories than are encoded one by one, and targets missing on the way."""
+    rng = np.random.default_rng(seed)
+    table = mixed(n_rows, seed)
+    height = table["height"].to_numpy().copy()
+    height[rng.random(n_rows) < 0.02] = np.nan
+    town = pa.array([f"town {i}" for i in rng.integers(40, size=n_rows)])
+    table = table.set_column(table.column_names.index("height"), "height", pa.array(height))
+    return table.append_column("town", town).append_column("times", pa.array(rng.integers(0, 3, n_rows)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("streaming")
+    pq.write_table(many_kinds(N_ROWS), folder / "train.parquet", row_group_size=130)
+    csv.write_csv(many_kinds(N_ROWS), folder / "train.csv")
+    (folder / "parts").mkdir()
+    for part in range(3):
+        rows = many_kinds(N_ROWS).slice(part * 300, 300)
+        pq.write_table(rows, folder / "parts" / f"{part}.parquet", row_group_size=77)
+    return folder
+
+
+@pytest.fixture
+def too_large(monkeypatch):
+    """As if every table were larger than memory."""
+    monkeypatch.setattr("ssgp.cli.memory.BYTES_A_VALUE", 1e9)
+
+
+@pytest.fixture
+def sampled(monkeypatch):
+    """As if some hundred rows were many: of these, encoder and forest learn from samples."""
+    monkeypatch.setitem(TableEncoder.__init__.__kwdefaults__, "max_rows", 400)
+    monkeypatch.setattr("ssgp.forest.sizes.LEAST_SAMPLED", 500)
+    monkeypatch.setattr("ssgp.forest.sizes.MOST_SAMPLED", 500)
+    monkeypatch.setattr("ssgp.rows.row_tables.CHUNK", 100)
+
+
+def fitted(folder, data, name, *options):
+    code, out, err = run("fit", folder / data, *COLUMNS, *QUICK, *options, "--out", folder / name)
+    assert code == 0, err
+    return ssgp.load(folder / name), out
+
+
+@pytest.mark.parametrize("data", ["train.parquet", "parts", "train.csv"])
+@pytest.mark.parametrize("weight", [[], ["--weight", "times"]], ids=["plain", "weighted"])
+def test_the_model_is_the_same(folder, data, weight, sampled, request):
+    options = [*weight, "--hold-out", "0.1", "--json"]
+    whole, said = fitted(folder, data, "whole", *options)
+    request.getfixturevalue("too_large")
+    streamed, said_too = fitted(folder, data, "streamed", *options)
+    new = many_kinds(300, seed=1)
+    np.testing.assert_array_equal(streamed.predict(new), whole.predict(new))
+    assert streamed[0].describe() == whole[0].describe()
+    notes, notes_too = (read_summary(folder / name)["notes"] for name in ("whole", "streamed"))
+    for name in ("target_mean", "target_deviation"):
+        assert notes_too.pop(name) == pytest.approx(notes.pop(name))
+    assert {**notes_too, "fit_seconds": 0} == {**notes, "fit_seconds": 0}
+    held, held_too = (json.loads(text)["held_out"]["model"]["rmse"] for text in (said, said_too))
+    assert held_too == pytest.approx(held)
+
+
+def with_nonsense(table, n_rows, seed=2):
+    """The table with rows of weight zero in between, of a town and a height that no other row has."""
+    rng = np.random.default_rng(seed)
+    nonsense = many_kinds(n_rows, seed).drop_columns(["town", "height", "times"])
+    columns = {"town": ["nowhere"] * n_rows, "height": rng.normal(1e4, 1e3, n_rows), "times": np.zeros(n_rows, int)}
+    for name, values in columns.items():
+        nonsense = nonsense.append_column(name, pa.array(values))
+    both = pa.concat_tables([table, nonsense.select(table.column_names)])
+    # Rows of the table stay in their order.
+    order = np.argsort(np.r_[np.arange(table.num_rows), rng.uniform(0, table.num_rows, n_rows)])
+    return both.take(pa.array(order))
+
+
+@pytest.mark.parametrize("memory", ["enough", "too little"])
+def test_rows_of_weight_zero_change_nothing(memory, tmp_path, sampled, request):
+    if memory == "too little":
+        request.getfixturevalue("too_large")
+    table = many_kinds(N_ROWS)
+    table = table.filter(pa.array(table["times"].to_numpy() > 0))
+    pq.write_table(table, tmp_path / "without.parquet", row_group_size=130)
+    pq.write_table(with_nonsense(table, 200), tmp_path / "with.parquet", row_group_size=130)
+    options = ["--weight", "times", "--hold-out", "0.2", "--json"]
+    (without, said), (model, said_too) = (fitted(tmp_path, f"{name}.parquet", name, *options) for name in WITH)
+    assert model[0].describe() == without[0].describe()
+    new = many_kinds(300, seed=1)
+    np.testing.assert_array_equal(model.predict(new), without.predict(new))
+    found, expected = json.loads(said_too), json.loads(said)
+    assert found["held_out"]["model"]["mnlp"] == pytest.approx(expected["held_out"]["model"]["mnlp"])
+    assert found["held_out"]["baseline"]["rmse"] == pytest.approx(expected["held_out"]["baseline"]["rmse"])
+    assert found["notes"]["n_rows"] == expected["notes"]["n_rows"]
+    assert found["notes"]["n_rows_without_weight"] == 200
+    assert "200 rows left out, where the weight 'times' is zero" in found["warnings"]
+    assert not any("weight" in line for line in expected["warnings"])
+
+
+@pytest.mark.parametrize("memory", ["enough", "too little"])
+def test_scores_of_rows_held_out_are_weighted(memory, tmp_path, request):
+    if memory == "too little":
+        request.getfixturevalue("too_large")
+    rng = np.random.default_rng(0)
+    table = mixed(300).slice(3).append_column("times", pa.array(rng.exponential(size=297) ** 3))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=70)
+    model, said = fitted(tmp_path, "t.parquet", "m", "--weight", "times", "--hold-out", "0.3", "--json")
+    numbers = random_rows(297, round(0.3 * 297), 0)
+    held, learned = table.take(pa.array(numbers)), np.setdiff1d(np.arange(297), numbers)
+    y, times = held["height"].to_numpy(), held["times"].to_numpy()
+    X, forest = model[0].transform(held), model[-1]
+    mean = forest.predict(X)
+    low, high = forest.predict_interval(X, coverage=0.9).T
+    own = json.loads(said)["held_out"]
+    assert own["model"]["rmse"] == pytest.approx(np.sqrt(np.average((y - mean) ** 2, weights=times)))
+    assert own["model"]["mae"] == pytest.approx(np.average(np.abs(y - mean), weights=times))
+    assert own["model"]["r2"] == pytest.approx(r2_score(y, mean, sample_weight=times))
+    assert own["model"]["mnlp"] == pytest.approx(-np.average(forest.log_prob(X, y), weights=times))
+    covered = np.average((low <= y) & (y <= high), weights=times)
+    assert own["model"]["intervals"][1]["coverage"] == pytest.approx(covered)
+    plain = np.average(table["height"].to_numpy()[learned], weights=table["times"].to_numpy()[learned])
+    assert own["baseline"]["rmse"] == pytest.approx(np.sqrt(np.average((y - plain) ** 2, weights=times)))
+
+
+def test_nothing_but_rows_of_weight_zero(folder, too_large):
+    table = mixed(40).append_column("times", pa.array(np.zeros(40)))
+    pq.write_table(table, folder / "none.parquet")
+    line = fails("fit", folder / "none.parquet", *COLUMNS, "--weight", "times", "--out", folder / "none")
+    assert "0 rows in which the target 'height' is known and the weight 'times' is not zero, of 40" in line
+
+
+def test_it_says_that_it_reads_in_parts(folder, too_large):
+    _, out = fitted(folder, "train.parquet", "m")
+    assert "rows, 7 columns to learn from, read in parts" in out
+    assert "Saved to" in out
+
+
+def test_memory_decides(folder):
+    _, out = fitted(folder, "train.parquet", "m", "--memory", "1GB")
+    assert "read in parts" not in out
+    assert ssgp.load(folder / "m")[-1].max_memory == 1e9
+
+
+def test_whole_numbers_and_nothing_may_become_others(tmp_path, too_large, monkeypatch):
+    """Arrow takes the type of a column in a text file from its first block."""
+    monkeypatch.setattr("ssgp.tables.formats.CSV_BLOCK", 1 << 12)
+    number = np.arange(3000, dtype=float) % 1000
+    number[-1] = 0.5
+    texts = [f"{value:g},{'' if i < 2000 else i % 5},{i % 7}" for i, value in enumerate(number)]
+    (tmp_path / "late.csv").write_text("\n".join(["number,late,target", *texts]))
+    code, _, err = run("fit", tmp_path / "late.csv", "--target", "target", *QUICK, "--out", tmp_path / "m")
+    assert code == 0, err
+
+
+def test_columns_that_are_not_used_may_be_of_any_type(tmp_path, too_large):
+    for name, note in {"a.parquet": pa.array([True] * 40), "b.parquet": pa.array([{"text": "far"}] * 40)}.items():
+        pq.write_table(mixed(40).append_column("note", note), tmp_path / name)
+    code, out, err = run("fit", tmp_path, *COLUMNS, "--exclude", "note", *QUICK, "--out", tmp_path / "m")
+    assert code == 0, err
+    assert "read in parts" in out
+
+
+def test_only_forests_are_fitted_in_parts(folder, too_large):
+    line = fails("fit", folder / "train.csv", *COLUMNS, "--model", "dtc", "--out", folder / "none")
+    assert "only --model forest learns from tables that do not fit" in line
+    assert "GB of memory" in line
+    assert not (folder / "none").exists()
+
+
+@pytest.mark.parametrize("size", ["much", "1MB", "-3GB", "1.2.3GB", ""])
+def test_an_amount_of_memory_that_is_none(folder, size):
+    line = fails("fit", folder / "train.csv", *COLUMNS, "--memory", size, "--out", folder / "none", code=2)
+    assert f"--memory: {size!r} is not an amount of at least 64 MiB, as in 4GB or 512MB" in line
+
+
+def test_a_column_of_nothing_but_missing_targets(folder, too_large):
+    table = mixed(40).drop_columns(["height"]).append_column("height", pa.nulls(40, pa.float64()))
+    pq.write_table(table, folder / "none.parquet")
+    line = fails("fit", folder / "none.parquet", *COLUMNS, "--out", folder / "none")
+    assert "0 rows in which the target 'height' is known, of 40" in line
+
+
+def test_weights_are_counted_over_all_parts(tmp_path, too_large, monkeypatch):
+    monkeypatch.setattr("ssgp.tables.formats.CSV_BLOCK", 64)
+    rows = ["1,,", *(f"{i},{i},1" for i in range(50)), "1,2,-1", "1,2,3", "1,2,"]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,w", *rows]))
+    arguments = (tmp_path / "t.csv", "--target", "y", "--weight", "w", "--out", tmp_path / "m")
+    assert "missing or negative in 2 of 53 rows, the first in row 52 of the table" in fails("fit", *arguments)
+
+
+def test_an_encoder_fitted_to_a_sample_cross_fits_that_alone(rng):
+    """Rows outside the sample are encoded as new rows are, those inside without their own targets."""
+    n_rows = 2000
+    town = rng.integers(30, size=n_rows)
+    table, y = pa.table({"town": [f"town {i}" for i in town]}), town + rng.normal(size=n_rows)
+    encoder = TableEncoder(max_rows=600)
+    found = encoder.fit_transform(table, y)[:, 0]
+    inside = encoder.sampled_rows(n_rows)
+    assert len(np.unique(inside)) == 600
+    outside = np.setdiff1d(np.arange(n_rows), inside)
+    new = encoder.transform(table)[:, 0]
+    np.testing.assert_array_equal(found[outside], new[outside])
+    of_sample = TableEncoder().fit_transform(table.take(inside), y[inside])[:, 0]
+    np.testing.assert_array_equal(found[inside], of_sample)
+    assert (of_sample != new[inside]).mean() > 0.9
+
+
+@pytest.mark.parametrize("memory", ["enough", "too little"])
+def test_codes_too_large_for_floats_stay_apart(memory, tmp_path, request):
+    if memory == "too little":
+        request.getfixturevalue("too_large")
+    first = 2**60
+    code = np.arange(200) % 4
+    rows = [f"{first + own},{'' if i == 7 else own}" for i, own in enumerate(code)]
+    (tmp_path / "codes.csv").write_text("\n".join(["code,size", *rows]))
+    fitted = ["--target", "size", "--kind", "code=category", *QUICK, "--out", tmp_path / "m"]
+    assert run("fit", tmp_path / "codes.csv", *fitted)[0] == 0
+    assert run("predict", tmp_path / "m", tmp_path / "codes.csv", "--out", tmp_path / "p.csv")[0] == 0
+    mean = csv.read_csv(tmp_path / "p.csv")["mean"].to_numpy()
+    np.testing.assert_allclose(mean, code, atol=0.5)

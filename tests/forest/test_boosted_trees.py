@@ -1,0 +1,110 @@
+"""Boosted trees as plain arrays, against the booster they come from."""
+
+import pickle
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from ssgp.forest.boosted_trees import LEAF, BoostedTrees, grow
+
+
+@pytest.fixture(scope="module")
+def grown():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4)).astype(np.float32)
+    y = np.sin(3 * X[:, 0]) + (X[:, 1] > 0.3) + 0.1 * rng.normal(size=3000)
+    settings = {"max_leaf_nodes": 40, "max_iter": 12, "learning_rate": 0.3, "early_stopping": False}
+    booster = HistGradientBoostingRegressor(**settings, random_state=0).fit(X, y)
+    return booster, BoostedTrees.of(booster), X
+
+
+def test_predictions_are_those_of_scikit_learn_to_the_last_bit(grown):
+    booster, trees, X = grown
+    new = np.random.default_rng(1).normal(size=(5000, 4))
+    thresholds = X[:100]
+    for rows in (new, new.astype(np.float32), thresholds, 1e30 * new, new[:0]):
+        expected = booster.predict(rows) if len(rows) else np.zeros(0)
+        np.testing.assert_array_equal(trees.predict(rows), expected)
+
+
+def test_predictions_are_those_of_a_walk_down_the_nodes(grown):
+    _, trees, X = grown
+
+    def walk(row):
+        total = trees.baseline
+        for first in trees.bounds[:-1]:
+            node = first
+            while trees.feature[node] != LEAF:
+                right = float(row[trees.feature[node]]) > trees.number[node]
+                node = first + int(trees.children[node, int(right)])
+            total += trees.number[node]
+        return total
+
+    np.testing.assert_array_equal(trees.predict(X[:50]), [walk(row) for row in X[:50]])
+
+
+def test_a_pickle_holds_the_arrays_alone(grown):
+    booster, trees, X = grown
+    trees.predict(X)
+    data = pickle.dumps(trees)
+    assert b"sklearn" not in data
+    np.testing.assert_array_equal(pickle.loads(data).predict(X), booster.predict(X))
+
+
+def test_less_memory_than_the_booster_has(grown):
+    booster, trees, _ = grown
+    assert trees.nbytes < 0.5 * sum(tree.nodes.nbytes for (tree,) in booster._predictors)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda trees: {"children": np.full_like(trees.children, 10**6)},
+        lambda trees: {"children": np.zeros_like(trees.children)},
+        lambda trees: {"feature": np.full_like(trees.feature, 4)},
+        lambda trees: {"feature": np.full_like(trees.feature, -2)},
+        lambda trees: {"bounds": np.append(trees.bounds, trees.bounds[-1])},
+        lambda trees: {"bounds": trees.bounds + 1},
+    ],
+    ids=["outside", "circle", "input", "negative input", "empty tree", "shifted"],
+)
+def test_nodes_that_lead_nowhere_are_refused(grown, damage):
+    with pytest.raises(ValueError, match="do not form trees"):
+        replace(grown[1], **damage(grown[1]))
+
+
+def test_another_number_of_columns_is_refused(grown):
+    with pytest.raises(ValueError, match=r"3 columns.*grown on 4"):
+        grown[1].predict(np.zeros((2, 3)))
+
+
+def unstopped(n_trees):
+    return HistGradientBoostingRegressor(max_iter=n_trees, early_stopping=cast(Any, False), random_state=0)
+
+
+@pytest.mark.parametrize("n_values", [7, None])
+def test_trees_on_bins_are_those_that_scikit_learn_grows(rng, n_values):
+    X = rng.normal(size=(3000, 3))
+    if n_values is not None:
+        X[:, 1] = rng.integers(0, n_values, size=3000)
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0) + 0.1 * rng.normal(size=3000)
+    theirs, ours = unstopped(8).fit(X, y), grow(unstopped(8), X, y, np.ones(3000))
+    unseen = rng.normal(size=(1000, 3))
+    np.testing.assert_allclose(ours.predict(unseen), theirs.predict(unseen), atol=1e-10)
+
+
+def test_trees_on_bins_know_weights(rng):
+    X, y, weight = rng.normal(size=(1000, 1)), rng.normal(size=1000), np.ones(1000)
+    weight[::2] = 1e-9
+    trees = grow(unstopped(30), np.vstack([X, X]), np.concatenate([y, -y]), np.concatenate([weight, 1e-9 * weight]))
+    odd = weight == 1.0
+    assert np.corrcoef(trees.predict(X[odd]), y[odd])[0, 1] > 0.3
+
+
+def test_a_constant_input_and_one_that_is_not(rng):
+    X = np.column_stack([np.full(500, 3.0), rng.normal(size=500)])
+    trees = grow(unstopped(5), X, X[:, 1], np.ones(500))
+    assert set(trees.feature.tolist()) == {-1, 1}

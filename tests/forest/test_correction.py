@@ -1,0 +1,100 @@
+"""Boosted trees that correct a forest's common errors, and how much of them is believed."""
+
+import numpy as np
+import pytest
+
+from ssgp.forest.correction import Correction, Residuals, fit_booster, fit_correction
+
+
+class Step:
+    """Stands for a booster: one deviation up where the first input is positive."""
+
+    def predict(self, X):
+        return np.where(X[:, 0] > 0, 1.0, 0.0)
+
+
+def residuals(rng, slope=1.0, n=4000, noise=0.5, weight=None):
+    X = rng.normal(size=(n, 2))
+    deviation = np.exp(0.5 * X[:, 1])
+    error = deviation * (slope * (X[:, 0] > 0) + noise * rng.normal(size=n))
+    return Residuals(X, error, deviation, weight)
+
+
+@pytest.mark.parametrize("slope", [0.3, 0.8])
+def test_the_share_is_that_of_least_squares(slope, rng):
+    correction = fit_correction([Step()], [residuals(rng, slope)], 1)
+    assert correction is not None
+    assert correction.share == pytest.approx(slope, abs=0.05)
+
+
+def test_shares_of_several_trials_are_pooled(rng):
+    correction = fit_correction([Step(), Step()], [residuals(rng, 0.2), residuals(rng, 0.6)], 1)
+    assert correction is not None
+    assert correction.share == pytest.approx(0.4, abs=0.05)
+    assert len(correction.boosters) == 2
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.05, -1.0])
+def test_what_does_not_help_is_dropped(slope, rng):
+    assert fit_correction([Step()], [residuals(rng, slope)], 1) is None
+
+
+def test_the_share_is_at_most_one(rng):
+    correction = fit_correction([Step()], [residuals(rng, 3.0)], 1)
+    assert correction is not None
+    assert correction.share == 1.0
+
+
+def test_weights_count(rng):
+    one, other = residuals(rng, 0.2), residuals(rng, 0.8)
+    weight = np.repeat([1.0, 0.0], 4000)
+    parts = [np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("X", "error", "deviation")]
+    both = Residuals(parts[0], parts[1], parts[2], weight)
+    correction, alone = fit_correction([Step()], [both], 1), fit_correction([Step()], [one], 1)
+    assert correction is not None
+    assert alone is not None
+    assert correction.share == pytest.approx(alone.share, rel=1e-12)
+
+
+def test_shifts_are_in_deviations_of_the_noise(rng):
+    X = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
+    shift = Correction((Step(),), 0.5)(X, np.array([2.0, 2.0, 0.1]), 1)
+    np.testing.assert_allclose(shift, [1.0, 0.0, 0.05])
+
+
+def test_boosters_learn_a_step(rng):
+    booster = fit_booster(residuals(rng), seed=0, n_threads=1)
+    assert booster is not None
+    new = residuals(rng)
+    truth = (new.X[:, 0] > 0).astype(float)
+    assert np.mean((booster.predict(new.X) - truth) ** 2) < 0.3 * np.mean((truth - truth.mean()) ** 2)
+
+
+def test_a_wild_error_does_not_carry_the_others_away(rng):
+    wild = residuals(rng)
+    wild.error[0] = 1e8
+    booster = fit_booster(wild, seed=0, n_threads=1)
+    assert booster is not None
+    assert np.abs(booster.predict(wild.X)).max() < 20.0
+
+
+def test_too_few_rows_are_not_learned_from(rng):
+    assert fit_booster(residuals(rng, n=150), seed=0, n_threads=1) is None
+
+
+def test_threads_do_not_matter(rng):
+    rows = residuals(rng)
+    one, two = (fit_booster(rows, seed=0, n_threads=k) for k in (1, 2))
+    assert one is not None
+    assert two is not None
+    np.testing.assert_array_equal(one.predict(rows.X), two.predict(rows.X))
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_the_scale_of_deviations_does_not_matter(factor, rng):
+    rows = residuals(rng)
+    small = Residuals(rows.X, factor * rows.error, factor * rows.deviation, None)
+    one, other = (fit_booster(part, seed=0, n_threads=1) for part in (rows, small))
+    assert one is not None
+    assert other is not None
+    np.testing.assert_allclose(one.predict(rows.X), other.predict(rows.X), atol=0.05)

@@ -1,0 +1,141 @@
+"""Forests cut short, by Ctrl-C or by a time limit."""
+
+import signal
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from helpers import small_forest, wavy
+from ssgp.forest.trees import Forest, plant
+from ssgp.metrics import rmse
+
+
+class TestInterrupts:
+    def stop_at(self, monkeypatch, n_iter, what):
+        """Do something after a step of learning."""
+
+        def after_step(self, done, bound):
+            return bool(what()) if done == n_iter else False
+
+        monkeypatch.setattr("ssgp._utils.progress.StepHooks.after_step", after_step)
+
+    def interrupt_planting(self, monkeypatch, *calls):
+        """Press Ctrl-C while these trees are planted (counted from one)."""
+        count = [0]
+
+        def interrupted(*arguments):
+            count[0] += 1
+            if count[0] in calls:
+                raise KeyboardInterrupt
+            return plant(*arguments)
+
+        monkeypatch.setattr("ssgp.forest.builder.plant", interrupted)
+
+    def test_ctrl_c_leaves_the_model_of_the_last_step(self, monkeypatch):
+        X, y, _ = wavy(400)
+
+        def press():
+            raise KeyboardInterrupt
+
+        self.stop_at(monkeypatch, 25, press)
+        with pytest.warns(ConvergenceWarning, match="interrupted after 25 of at most 60 steps"):
+            model = small_forest().fit(X, y)
+        assert model.n_iter_ == len(model.bound_trace_) == 25
+        self.stop_at(monkeypatch, 25, lambda: True)
+        np.testing.assert_array_equal(model.predict(X), small_forest().fit(X, y).predict(X))
+
+    def test_a_real_sigint_does(self, monkeypatch):
+        X, y, _ = wavy(400)
+        self.stop_at(monkeypatch, 25, lambda: signal.raise_signal(signal.SIGINT))
+        with pytest.warns(ConvergenceWarning, match="learning was interrupted"):
+            model = small_forest().fit(X, y)
+        assert model.n_iter_ < 60
+        assert np.isfinite(model.predict(X)).all()
+
+    @pytest.mark.parametrize("call", [1, 2, 17, 33])
+    @pytest.mark.parametrize("settings", [{}, {"average_prunings": True}], ids=str)
+    def test_ctrl_c_while_trees_are_planted(self, call, settings, monkeypatch):
+        """Ten folds of three trees and three for good: the first, another, one in a later fold, the last."""
+        X, y, latent = wavy(400)
+        self.interrupt_planting(monkeypatch, call)
+        with pytest.warns(ConvergenceWarning, match=r"interrupted after \d of 3 trees"):
+            model = small_forest(**settings).fit(X, y)
+        assert 1 <= model.n_trees_ < 3
+        assert rmse(latent, model.predict(X)) < 0.2
+        assert np.isfinite(model.predict_interval(X)).all()
+
+    def test_folds_of_fewer_trees_calibrate_all_the_same(self, monkeypatch):
+        """Ctrl-C in one fold leaves it fewer trees than those before had."""
+        X, y, _ = wavy(400)
+        self.interrupt_planting(monkeypatch, 8)
+        with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 trees"):
+            model = small_forest().fit(X, y)
+        # The mean of few trees, on rows that calibrated it when they were unseen: a few percent of coverage.
+        low, high = model.predict_interval(X, 0.9).T
+        assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.92, abs=0.06)
+
+    @pytest.mark.parametrize(
+        ("learned", "said"),
+        [("choose_level", "largest"), ("learn_correction", "does without"), ("learn_calibration", "at their word")],
+    )
+    def test_ctrl_c_while_held_out_rows_are_looked_at(self, learned, said, monkeypatch):
+        X, y, latent = wavy(400)
+
+        def interrupted(*arguments):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(f"ssgp.forest.builder.{learned}", interrupted)
+        with pytest.warns(ConvergenceWarning, match=f"interrupted while .* {said}"):
+            model = small_forest(correct=True).fit(X, y)
+        assert rmse(latent, model.predict(X)) < 0.2
+        assert np.isfinite(model.predict_interval(X)).all()
+
+    @pytest.mark.parametrize("n_pressed", [1, 2])
+    def test_ctrl_c_between_folds(self, n_pressed, monkeypatch):
+        X, y, latent = wavy(400)
+        components, calls = Forest.components, []
+
+        def interrupted(self, *arguments):
+            calls.append(1)
+            if len(calls) in range(5, 5 + n_pressed):
+                raise KeyboardInterrupt
+            return components(self, *arguments)
+
+        monkeypatch.setattr(Forest, "components", interrupted)
+        model = small_forest()
+        given_up = pytest.raises(KeyboardInterrupt) if n_pressed == 2 else nullcontext()
+        with pytest.warns(ConvergenceWarning, match="the trees that stand are still chosen"), given_up:
+            model.fit(X, y)
+        if n_pressed == 1:
+            assert rmse(latent, model.predict(X)) < 0.2
+
+    def test_ctrl_c_while_the_kernel_is_chosen(self, monkeypatch):
+        X, y, _ = wavy(400)
+
+        def interrupted(self):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("ssgp.spectrum.trainer.Trainer.probe", interrupted)
+        with pytest.warns(ConvergenceWarning, match="interrupted while the kernel was chosen"):
+            model = small_forest(kernel="auto", tol=None).fit(X, y)
+        assert model.kernel_ == "squared-exponential"
+
+    def test_ctrl_c_while_rows_are_added(self, monkeypatch):
+        X, y, latent = wavy(600)
+        model = small_forest(keep_rows=True, leaf_size=400).fit(X[:400], y[:400])
+        self.interrupt_planting(monkeypatch, 2)
+        with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 trees"):
+            model.partial_fit(X[400:], y[400:])
+        assert model.n_trees_ == len(model._forest.trees) == 1
+        assert rmse(latent, model.predict(X)) < 0.5
+
+    def test_a_second_one_is_obeyed(self, monkeypatch):
+        X, y, _ = wavy(400)
+        self.interrupt_planting(monkeypatch, 1, 2)
+        model = small_forest()
+        with pytest.warns(ConvergenceWarning, match="Interrupt again to give up"), pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        assert not hasattr(model, "posterior_")
+        assert not hasattr(model, "n_features_in_")

@@ -1,0 +1,63 @@
+"""Blocks of a large table: some of them, each with all of its rows."""
+
+import numpy as np
+import pytest
+
+from helpers import small_forest, wavy
+from ssgp.metrics import rmse
+from ssgp.rows.blocking import Blocking, SampledBlocking
+from ssgp.rows.standardized import Rows
+
+
+def within(rows):
+    """Mean squared distance of rows from their block's centre."""
+    parts = [rows.block(k).X for k in range(rows.n_blocks)]
+    return sum(((X - X.mean(axis=0)) ** 2).sum() for X in parts) / sum(len(X) for X in parts)
+
+
+def test_sampled_blocks_are_whole_and_as_local_as_all_of_them(rng):
+    X = rng.uniform(size=(8000, 2)).astype(np.float32)
+    rows = Rows(X, np.arange(8000, dtype=np.float32), None, np.array([0, 8000]))
+    some = SampledBlocking(n_blocks=64, n_kept=16, seed=0).sort(rows, np.ones(2))
+    assert some.n_blocks == 16
+    np.testing.assert_array_equal(X[some.y.astype(int)], some.X)
+    assert len(np.unique(some.y)) == len(some.y)
+    # 125 rows a block, up to the sampling error of the medians of some hundred rows at six cuts.
+    sizes = np.diff(some.bounds)
+    assert sizes.min() > 80
+    assert sizes.max() < 180
+    everything = Blocking("tree", 64, None, 0).sort(rows, np.ones(2))
+    thinned = Blocking("tree", 16, None, 0).sort(rows.reorder(np.arange(2000), np.array([0, 2000])), np.ones(2))
+    assert within(some) < 1.5 * within(everything)
+    assert within(thinned) > 2.5 * within(some)
+
+
+@pytest.mark.parametrize("share", [0.03, 0.5, 1.0])
+def test_rows_that_are_alike_leave_no_sampled_block_empty(share, rng):
+    X = rng.uniform(size=(8000, 2)).astype(np.float32)
+    X[: int(share * 8000)] = X[0]
+    X = X[rng.permutation(8000)]
+    rows = Rows(X, np.arange(8000, dtype=np.float32), None, np.array([0, 8000]))
+    some = SampledBlocking(n_blocks=64, n_kept=48, seed=0).sort(rows, np.ones(2))
+    sizes = np.diff(some.bounds)
+    assert sizes.min() > 0
+    # At most eight times the 125 rows of an even block.
+    assert sizes.max() <= 1000
+    np.testing.assert_array_equal(X[some.y.astype(int)], some.X)
+    assert some.n_blocks >= (1 if share == 1.0 else 30)
+
+
+def test_a_large_table_of_few_different_rows(monkeypatch):
+    monkeypatch.setattr("ssgp.forest.fit.LEARNING_ROWS", 300)
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(4000, 2)).astype(float)
+    y = X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=4000)
+    model = small_forest(max_iter=100).fit(X, y)
+    assert rmse(X.sum(axis=1), model.predict(X)) < 0.05
+
+
+def test_a_table_larger_than_learning_needs_is_learned_from_some_blocks(monkeypatch):
+    monkeypatch.setattr("ssgp.forest.fit.LEARNING_ROWS", 300)
+    X, y, latent = wavy(1500)
+    model = small_forest(max_iter=200).fit(X, y)
+    assert rmse(latent, model.predict(X)) < 0.5 * latent.std()

@@ -1,0 +1,150 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_t, norm
+
+from helpers import central_difference, naive_features
+from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior
+from ssgp.spectrum.objectives import Block, Draw, GlobalObjective, LocalObjective
+from ssgp.spectrum.parameters import Hyperparameters
+
+M, D, N = 3, 2, 9
+
+
+@pytest.fixture(params=[False, True], ids=["unweighted", "weighted"])
+def block(request, rng):
+    X, y = rng.normal(size=(N, D)), rng.normal(size=N)
+    return Block(X, y, rng.uniform(0.2, 3.0, size=N) if request.param else None)
+
+
+@pytest.fixture
+def hyperparameters():
+    return Hyperparameters(np.array([0.8, 1.4]), 1.3, 0.4)
+
+
+@pytest.fixture
+def draw(rng):
+    return Draw(rng.normal(size=(M, D)), rng.normal(size=2 * M), 0.3 * np.tril(rng.normal(size=(2 * M, 2 * M))))
+
+
+def weights_of(block):
+    return np.ones(N) if block.weight is None else block.weight
+
+
+def test_global_value_is_the_gaussian_log_likelihood(block, draw, hyperparameters):
+    fixed = Draw(draw.frequencies, draw.weights)
+    mean = naive_features(block.X, draw.frequencies) @ draw.weights
+    expected = np.sum(weights_of(block) * norm.logpdf(block.y, mean, np.sqrt(0.4)))
+    assert GlobalObjective()(block, fixed, hyperparameters).value == pytest.approx(expected)
+
+
+def test_global_value_is_the_expectation_over_the_weights(block, draw, hyperparameters):
+    # Oracle: the average of the plain likelihood over many z, within 4 standard errors.
+    value = GlobalObjective()(block, draw, hyperparameters).value
+    phi = naive_features(block.X, draw.frequencies)
+    z = np.random.default_rng(0).normal(size=(50_000, 2 * M))
+    means = (draw.weights + z @ draw.weight_scale.T) @ phi.T
+    samples = norm.logpdf(block.y, means, np.sqrt(0.4)) @ weights_of(block)
+    assert abs(value - samples.mean()) < 4 * samples.std() / np.sqrt(len(samples))
+
+
+@pytest.mark.parametrize("closed_form", [False, True])
+def test_global_gradient_against_central_differences(block, draw, hyperparameters, closed_form):
+    objective, scale = GlobalObjective(), draw.weight_scale if closed_form else None
+    gradient = objective(block, Draw(draw.frequencies, draw.weights, scale), hyperparameters)
+
+    def by_frequencies(R):
+        return objective(block, Draw(R, draw.weights, scale), hyperparameters).value
+
+    def by_weights(s):
+        return objective(block, Draw(draw.frequencies, s, scale), hyperparameters).value
+
+    def by_log_noise(log_noise):
+        moved = Hyperparameters(hyperparameters.lengthscale, 1.3, float(np.exp(log_noise[0])))
+        return objective(block, Draw(draw.frequencies, draw.weights, scale), moved).value
+
+    close: dict[str, Any] = dict(rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(gradient.frequencies, central_difference(by_frequencies, draw.frequencies), **close)
+    assert gradient.weights is not None
+    np.testing.assert_allclose(gradient.weights, central_difference(by_weights, draw.weights), **close)
+    np.testing.assert_allclose(gradient.log_noise, central_difference(by_log_noise, [np.log(0.4)])[0], **close)
+    if closed_form:
+
+        def by_scale(L):
+            return objective(block, Draw(draw.frequencies, draw.weights, L), hyperparameters).value
+
+        assert gradient.weight_scale is not None
+        np.testing.assert_allclose(gradient.weight_scale, central_difference(by_scale, draw.weight_scale), **close)
+
+
+def local_features(X, frequencies, lengthscale, trend):
+    """The waves, and with a trend a constant and the inputs in lengthscales, scaled as the waves together."""
+    phi = naive_features(X, frequencies)
+    if not trend:
+        return phi
+    m, d = frequencies.shape
+    linear = [np.sqrt(m / d) * X[:, j] / lengthscale[j] for j in range(d)]
+    return np.column_stack([phi, np.full(len(X), np.sqrt(m)), *linear])
+
+
+@pytest.mark.parametrize("prior", [LEARNING_PRIOR, NoisePrior(0.7, 3.0)], ids=["learning", "other"])
+@pytest.mark.parametrize("trend", [False, True], ids=["waves", "trend"])
+def test_local_value_is_the_marginal_likelihood(trend, prior, rng, hyperparameters):
+    """With weights and noise integrated out the targets of a block are a multivariate Student-t."""
+    X, y, R = rng.normal(size=(N, D)), rng.normal(size=N), rng.normal(size=(M, D))
+    phi = local_features(X, R, hyperparameters.lengthscale, trend)
+    shape = prior.scale / prior.shape * (np.eye(N) + phi @ phi.T / (M * 0.4 / 1.3))
+    expected = multivariate_t(np.zeros(N), shape, df=2 * prior.shape).logpdf(y)  # pyright: ignore[reportArgumentType]
+    value = LocalObjective(prior, trend)(Block(X, y), Draw(R), hyperparameters).value
+    assert value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("trend", [False, True], ids=["waves", "trend"])
+def test_local_gradient_against_central_differences(trend, block, draw, hyperparameters):
+    objective = LocalObjective(NoisePrior(1.7, 0.6), trend)
+    gradient = objective(block, Draw(draw.frequencies), hyperparameters)
+
+    def by_logarithms(logs):
+        moved = Hyperparameters(np.exp(logs[:D]), float(np.exp(logs[D])), float(np.exp(logs[D + 1])))
+        return objective(block, Draw(draw.frequencies), moved).value
+
+    close: dict[str, Any] = dict(rtol=1e-6, atol=1e-6)
+    numeric = central_difference(lambda R: objective(block, Draw(R), hyperparameters).value, draw.frequencies)
+    np.testing.assert_allclose(gradient.frequencies, numeric, **close)
+    by_logs = central_difference(by_logarithms, np.log([*hyperparameters.lengthscale, 1.3, 0.4]))
+    np.testing.assert_allclose([gradient.log_signal, gradient.log_noise], by_logs[D:], **close)
+    if trend:
+        assert gradient.log_lengthscale is not None
+        np.testing.assert_allclose(gradient.log_lengthscale, by_logs[:D], **close)
+        assert np.abs(by_logs[:D]).min() > 1e-3
+    else:
+        # At given frequencies the lengthscales are nowhere in the model.
+        assert gradient.log_lengthscale is None
+        np.testing.assert_array_equal(by_logs[:D], 0.0)
+
+
+def test_a_block_of_constant_target_has_a_finite_local_value(rng, hyperparameters):
+    block = Block(rng.normal(size=(N, D)), np.zeros(N))
+    gradient = LocalObjective(trend=True)(block, Draw(rng.normal(size=(M, D))), hyperparameters)
+    assert np.isfinite(gradient.value)
+    assert np.isfinite(gradient.frequencies).all()
+
+
+def test_a_block_of_steep_trend_is_more_probable_with_a_trend(rng, hyperparameters):
+    X = rng.normal(size=(200, D))
+    block, draw = Block(X, 3.0 + 5.0 * X[:, 0] + 0.1 * rng.normal(size=200)), Draw(rng.normal(size=(M, D)))
+    values = [LocalObjective(trend=trend)(block, draw, hyperparameters).value for trend in (False, True)]
+    assert values[1] > values[0] + 100.0
+
+
+@pytest.mark.parametrize(
+    "objective", [GlobalObjective(), LocalObjective(), LocalObjective(trend=True)], ids=["global", "local", "trend"]
+)
+def test_a_weight_of_two_is_a_row_twice(objective, rng, draw, hyperparameters):
+    X, y = rng.normal(size=(N, D)), rng.normal(size=N)
+    counts = rng.integers(1, 4, size=N)
+    weighted = objective(Block(X, y, counts.astype(float)), draw, hyperparameters)
+    repeated = objective(Block(np.repeat(X, counts, axis=0), np.repeat(y, counts)), draw, hyperparameters)
+    assert weighted.value == pytest.approx(repeated.value)
+    np.testing.assert_allclose(weighted.frequencies, repeated.frequencies, atol=1e-9)

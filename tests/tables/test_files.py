@@ -1,0 +1,260 @@
+"""Tables in files: every format, one or many, here or elsewhere, in order, some rows at a time."""
+
+import gzip
+import io
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+from ssgp.tables.files import TableFileError, open_table
+from ssgp.tables.writing import check_output, write_table
+
+TABLE = pa.table(
+    {"key": [f"{i:03d}" for i in range(100)], "size": [i / 4 for i in range(100)], "count": list(range(100))}
+)
+SUFFIXES = [".parquet", ".csv", ".tsv", ".arrow", ".feather"]
+
+
+def write(path, table=TABLE):
+    """By Arrow's own functions."""
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, row_group_size=30)
+    elif path.suffix in (".csv", ".tsv"):
+        csv.write_csv(table, path, csv.WriteOptions(delimiter="\t" if path.suffix == ".tsv" else ","))
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=30)
+    return path
+
+
+@pytest.fixture(params=SUFFIXES, ids=str)
+def stored(request, tmp_path):
+    return write(tmp_path / f"table{request.param}")
+
+
+def strings(source):
+    """The same table, the keys read as text from files of text."""
+    return source.with_types({"key": pa.string()})
+
+
+def test_reads_every_format(stored):
+    source = strings(open_table(stored))
+    assert source.column_names == TABLE.column_names
+    assert source.read().equals(TABLE)
+    assert source.n_rows == (None if stored.suffix in (".csv", ".tsv") else 100)
+
+
+def test_batches_are_the_table_in_order(stored):
+    batches = list(strings(open_table(stored)).batches(["count", "key"], rows=7))
+    assert max(batch.num_rows for batch in batches) == 7
+    assert pa.concat_tables(batches).combine_chunks().equals(TABLE.select(["count", "key"]))
+
+
+def test_a_folder_and_a_glob_are_their_files_in_order_of_name(tmp_path):
+    write(tmp_path / "b.csv", TABLE.slice(60))
+    write(tmp_path / "a.csv", TABLE.slice(0, 60))
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "notes.md").write_text("not a table")
+    for name in (tmp_path, tmp_path / "*.csv", f"file://{tmp_path}"):
+        assert strings(open_table(name)).read().equals(TABLE)
+
+
+def test_packed_text(tmp_path):
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress(write(tmp_path / "table.csv").read_bytes()))
+    assert strings(open_table(path)).read().equals(TABLE)
+    assert sum(batch.num_rows for batch in open_table(path).batches(rows=30)) == 100
+
+
+def test_standard_input(monkeypatch, tmp_path):
+    text = write(tmp_path / "table.csv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    source = strings(open_table("-"))
+    assert source.read().equals(TABLE)
+    assert source.read().equals(TABLE)
+
+
+def test_types_follow_all_values_of_a_file_and_of_all_files(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n" + "1\n" * 50)
+    (tmp_path / "b.csv").write_text("x\n1.5\n")
+    assert open_table(tmp_path).read()["x"].type == pa.float64()
+
+
+def rows_of(*values):
+    """Text of a CSV file with one column; a number beside it tells lines apart that would be empty."""
+    return "\n".join(["x,row", *(f"{value},{i}" for i, value in enumerate(values))]) + "\n"
+
+
+CODES = {
+    "numbers, text": (["10", "007", "NA"], ["A0", ""]),
+    "nothing, text": (["", "NA"], ["A0"]),
+    "nothing, numbers": (["", "NA"], ["3"]),
+    "integers, fractions": (["1", str(2**60 + 1)], ["0.5"]),
+    "0 and 1, true and false": (["0", "1"], ["true", "false", ""]),
+    "integers, true and false": (["0", "2"], ["true", "false"]),
+    "0 and 1 in other words, true and false": (["00", "1"], ["true", "false"]),
+    "fractions, true and false": (["0.5", "1"], ["true", "false"]),
+    "dates, times": (["2024-01-01", "9999-12-31"], ["2024-01-02 10:00"]),
+    "times, fractions of a second": (["2024-01-01 10:00"], ["2024-01-01 10:00:00.5"]),
+    "dates beyond nanoseconds": (["2024-01-01", "9999-12-31"], ["2024-01-01 10:00:00.5"]),
+    "dates, times with a zone": (["2024-01-01"], ["2024-01-02T10:00Z"]),
+    "dates, numbers": (["2024-01-01"], ["7"]),
+    "dates, times of day": (["2024-01-01"], ["10:00"]),
+    "text, bytes": (["caf\xe9"], ["7"]),
+}
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["", "turned"])
+@pytest.mark.parametrize("values", CODES.values(), ids=CODES)
+def test_several_files_of_text_are_read_as_one(values, order, tmp_path):
+    first, second = values[::order]
+    for name, own in {"a.csv": first, "b.csv": second}.items():
+        (tmp_path / name).write_text(rows_of(*own), encoding="latin-1")
+    one = csv.read_csv(io.BytesIO(rows_of(*first, *second).encode("latin-1")))["x"]
+    source = open_table(tmp_path)
+    whole, parts = source.read(["x"]), pa.concat_tables(source.batches(["x"], rows=2))
+    assert source.schema().field("x").type == one.type
+    for found in (whole, parts):
+        assert found["x"].type == one.type
+        assert found["x"].to_pylist() == one.to_pylist()
+
+
+TYPED = {
+    "nothing, text": (pa.nulls(2), pa.array(["a", "b"]), pa.string()),
+    "integers, fractions": (pa.array([1, 2**53 + 2]), pa.array([0.5]), pa.float64()),
+    "dictionary, text": (pa.array(["a"]).dictionary_encode(), pa.array(["b"]), pa.string()),
+    "dictionary, nothing": (pa.array(["a"]).dictionary_encode(), pa.nulls(1), pa.string()),
+}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("order", [1, -1], ids=["", "turned"])
+@pytest.mark.parametrize("case", TYPED.values(), ids=TYPED)
+def test_several_files_have_types_that_hold_all_values(case, order, suffix, tmp_path):
+    *columns, kind = case
+    first, second = columns[::order]
+    write(tmp_path / f"a{suffix}", pa.table({"x": first}))
+    write(tmp_path / f"b{suffix}", pa.table({"x": second}))
+    source = open_table(tmp_path)
+    for found in (source.read(), pa.concat_tables(source.batches())):
+        assert found.schema == pa.schema([("x", kind)])
+        assert found["x"].to_pylist() == first.to_pylist() + second.to_pylist()
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_types_that_do_not_fit_together_are_told_where_the_column_is_read(suffix, tmp_path):
+    write(tmp_path / f"a{suffix}", pa.table({"x": [1], "y": [1]}))
+    write(tmp_path / f"b{suffix}", pa.table({"x": ["red"], "y": [2]}))
+    source = open_table(tmp_path)
+    for read in (source.read, lambda: list(source.batches())):
+        with pytest.raises(TableFileError, match=r"do not fit together: .*x has incompatible types: int64 vs string"):
+            read()
+    assert pa.concat_tables(source.batches(["y"]))["y"].to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.csv": "x,y\n1,2\n", "b.csv": "x,z\n1,2\n"}, r"b.csv' has no column 'y' as there is in the first file"),
+        ({"a.csv": ""}, r"a.csv' cannot be read as CSV: Empty CSV file"),
+        ({"a.csv": "x,y\n1,2\n1,2,3\n"}, r"Expected 2 columns, got 3"),
+        ({"a.csv": "x,x\n1,2\n"}, r"has 2 columns called 'x'"),
+        ({"a.parquet": "x,y\n"}, r"a.parquet' cannot be read as Parquet"),
+        ({"a.arrow": "x,y\n"}, r"a.arrow' cannot be read as Arrow"),
+        ({"a.txt": "x"}, r"there is no table in .*no file that ends in .parquet, .csv"),
+        ({"a.csv": "x\n", "b.parquet": ""}, r"several formats \(CSV, Parquet\)"),
+    ],
+)
+def test_what_cannot_be_read_is_named(files, message, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(TableFileError, match=message):
+        open_table(tmp_path).read()
+
+
+def test_names_that_are_close_are_suggested(tmp_path):
+    source = open_table(write(tmp_path / "table.parquet"))
+    with pytest.raises(TableFileError, match=r"no column 'sise' \(is 'size' meant\?\). Its columns: key, size, count"):
+        list(source.batches(["sise"]))
+    with pytest.raises(TableFileError, match=r"there is no file .*tabel.parquet' \(is 'table.parquet' meant\?\)"):
+        open_table(tmp_path / "tabel.parquet")
+    with pytest.raises(TableFileError, match=r"does not end as a table does: .xlsx"):
+        open_table(write(tmp_path / "table.csv").rename(tmp_path / "table.xlsx"))
+
+
+def test_a_value_of_another_type_is_told_with_its_column(tmp_path):
+    (tmp_path / "a.csv").write_text("name,size\nant,1\nbee,big\n")
+    source = open_table(tmp_path / "a.csv", {"size": pa.float64()})
+    with pytest.raises(TableFileError, match=r"column 'size': CSV conversion error to double: invalid value 'big'"):
+        list(source.batches(["size"]))
+
+
+def test_a_table_without_rows_has_no_batches(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n")
+    source = open_table(tmp_path / "a.csv")
+    assert source.column_names == ["x", "y"]
+    assert list(source.batches()) == []
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_is_written_is_read(suffix, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    assert write_table((TABLE.slice(start, 30) for start in range(0, 100, 30)), path) == 100
+    assert strings(open_table(path)).read().equals(TABLE)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_categories_may_differ_from_table_to_table(suffix, tmp_path):
+    tables = [pa.table({"x": pa.array(own).dictionary_encode()}) for own in (["a", "b"], ["c"], ["b", "d"])]
+    write_table(tables, tmp_path / f"out{suffix}")
+    assert open_table(tmp_path / f"out{suffix}").read()["x"].to_pylist() == ["a", "b", "c", "b", "d"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_table_that_fails_half_way_leaves_the_old_file(suffix, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    path.write_text("old")
+
+    def failing():
+        yield TABLE
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        write_table(failing(), path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_that_cannot_be_written_to(tmp_path):
+    for name, message in {
+        tmp_path: "it is a folder",
+        tmp_path / "no" / "a.csv": "cannot save the table to .*: there is no such folder",
+        tmp_path / "a.xlsx": r"must end in .parquet, .csv",
+        "s3://bucket/a.csv": "give a path",
+    }.items():
+        with pytest.raises(TableFileError, match=message):
+            check_output(name)
+
+
+def test_a_place_that_takes_no_files_is_refused(monkeypatch):
+    def full(path, what):
+        raise OSError(f"cannot save {what} to {path!r}: no space left")
+
+    monkeypatch.setattr("ssgp.tables.writing.check_place", full)
+    with pytest.raises(TableFileError, match=r"cannot save the table to 'a.csv': no space left"):
+        check_output("a.csv")
+
+
+def test_groups_of_rows_are_fetched_one_at_a_time(tmp_path):
+    """All of a file at once would be as large as the file."""
+    numbers = np.random.default_rng(0).normal(size=200_000)
+    pq.write_table(pa.table({"number": numbers}), tmp_path / "groups.parquet", row_group_size=10_000)
+    before, most = pa.total_allocated_bytes(), 0
+    for batch in open_table(tmp_path / "groups.parquet").batches():
+        assert batch.num_rows == 10_000
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < numbers.nbytes / 2
