@@ -8,7 +8,7 @@ import sys
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -26,7 +26,6 @@ from helpers import Page, browse, wavy
 from ssgp import SVBSSGPRegressor
 from ssgp.baselines.lbfgs import StochasticAscent
 from ssgp.datasets import FOLDER_VARIABLE, Table
-from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.experiments import claims, fits, methods, runner
 from ssgp.experiments.__main__ import main
 from ssgp.experiments.figures import FIGURES
@@ -212,52 +211,34 @@ class TestTraces:
         assert [row["gamma"] for row in rows] == pytest.approx(np.linspace(-1, 1, 21))
 
 
-@dataclass(frozen=True)
-class LogNormals:
-    """Distributions whose normal intervals cover far more than they should."""
-
-    n_rows: int
-    law: ClassVar[Any] = lognorm(2.0)
-
-    def rows(self, some):
-        return LogNormals(len(range(self.n_rows)[some]))
-
-    def mean(self):
-        return np.full(self.n_rows, self.law.mean())
-
-    def variance(self):
-        return np.full(self.n_rows, self.law.var())
-
-    def quantile(self, level):
-        return np.full(self.n_rows, self.law.ppf(level))
-
-    def log_density(self, y):
-        return self.law.logpdf(y)
+LAW: Any = lognorm(2.0)
 
 
-class Skewed(DistributionRegressor, BaseEstimator):
-    """Says of every row that its target is log-normal."""
+class Skewed(BaseEstimator):
+    """Predicts that every target is log-normal: normal intervals would cover far more than they should."""
 
     def fit(self, X, y):
-        self.is_fitted_ = True
         return self
 
-    def _means(self, X):
-        return LogNormals(np.shape(X)[0]).mean()
+    def predict(self, X, return_std=False):
+        mean = np.full(len(X), LAW.mean())
+        return (mean, np.full(len(X), LAW.std())) if return_std else mean
 
-    def _distributions(self, X):
-        n_rows = np.shape(X)[0]
-        yield LogNormals(n_rows), slice(0, n_rows)
+    def predict_interval(self, X, coverage):
+        return np.tile(LAW.interval(coverage), (len(X), 1))
+
+    def log_prob(self, X, y):
+        return LAW.logpdf(y)
 
 
 class TestScoresOfDistributions:
     """By their own intervals, not by those of normal ones with the same deviation."""
 
-    Y = LogNormals.law.ppf((np.arange(200) + 0.5) / 200)
+    Y = LAW.ppf((np.arange(200) + 0.5) / 200)
 
     def check(self, found):
         assert found["coverage"] == 0.95
-        assert found["mnlp"] == pytest.approx(-LogNormals.law.logpdf(self.Y).mean())
+        assert found["mnlp"] == pytest.approx(-LAW.logpdf(self.Y).mean())
 
     def test_in_the_suites(self):
         data = fits.Data(self.Y[:, None], self.Y, self.Y[:, None], self.Y)

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.datasets import Table
-from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.experiments.methods import METHODS, most_steps
 from ssgp.experiments.suites import AUTHORS, GAMMAS, TRACED_GAMMAS, Cell, Suite, seed_of
-from ssgp.metrics import coverage, mnlp, rmse
+from ssgp.metrics import rmse
 
 __all__ = ["by_distribution", "run_cell", "split"]
 
@@ -127,18 +126,15 @@ def _look(model: Any, cell: Cell, data: Data, gammas: tuple[float, ...]) -> list
 
 
 def _score(model: Any, data: Data, **how: Any) -> Row:  # noqa: ANN401
-    mean, std = model.predict(data.X_test, return_std=True, **how)
-    error = {"rmse": rmse(data.y_test, mean)}
-    if isinstance(model, DistributionRegressor):
-        return {**error, **by_distribution(model, data.X_test, data.y_test)}
-    return {**error, "mnlp": mnlp(data.y_test, mean, std), "coverage": coverage(data.y_test, mean, std)}
+    error = {"rmse": rmse(data.y_test, model.predict(data.X_test, **how))}
+    return {**error, **by_distribution(model, data.X_test, data.y_test, **how)}
 
 
-def by_distribution(model: DistributionRegressor, X: Array, y: Array) -> dict[str, float]:
-    """MNLP, and cover of the central 95 % interval, of distributions that need not be normal."""
-    low, high = model.predict_interval(X, 0.95).T
+def by_distribution(model: Any, X: Array, y: Array, **how: Any) -> dict[str, float]:  # noqa: ANN401
+    """MNLP, and cover of the central 95 % interval."""
+    low, high = model.predict_interval(X, 0.95, **how).T
     inside = (low <= y) & (y <= high)
-    return {"mnlp": float(-np.mean(model.log_prob(X, y))), "coverage": float(np.mean(inside))}
+    return {"mnlp": float(-np.mean(model.log_prob(X, y, **how))), "coverage": float(np.mean(inside))}
 
 
 class _Clock:
