@@ -20,6 +20,7 @@ from ssgp._utils.checks import (
     columns_unchanged_on_error,
 )
 from ssgp._utils.progress import RowCounter, StepHooks
+from ssgp._utils.sampling import random_rows
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
 from ssgp.forest.fit import ForestFitting
@@ -28,7 +29,7 @@ from ssgp.forest.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_si
 from ssgp.forest.trees import TreeRecipe
 from ssgp.rows.row_files import gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
-from ssgp.rows.standardized import Rows, Standardizer, random_rows
+from ssgp.rows.standardized import Rows, Standardizer
 from ssgp.saving.checkpoints import Checkpoint, checksum
 from ssgp.spectrum.kernels import KERNELS
 from ssgp.spectrum.parameters import Parameters
