@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from common import options, quantiles_of, record
 from ssgp.engine.threads import one_blas_thread
-from ssgp.rows.standardized import Rows, even_bounds
+from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.objectives import GlobalObjective
 from ssgp.spectrum.optimizers import Adam

@@ -12,8 +12,7 @@ from ssgp.baselines.block_likelihood import BlockLikelihood
 from ssgp.baselines.feature_maps import InducingMap, SpectralMap, VariationalMap
 from ssgp.baselines.lbfgs import AT_ONCE, Model, RowLikelihood, StochasticAscent, climb, collapsed_bound, sum_over
 from ssgp.baselines.linear_bound import Moments, Sums, WeightPosterior, feature_gradient
-from ssgp.rows.standardized import Rows
-from ssgp.spectrum.objectives import Block
+from ssgp.rows.blocks import Block, Rows
 
 N, D = 30, 2
 LENGTHS, SIGNAL = np.log([0.8, 1.5]), 0.3

@@ -18,7 +18,7 @@ from ssgp.baselines.feature_maps import InducingMap, VariationalMap
 from ssgp.baselines.lbfgs import Model, RowLikelihood, sum_over
 from ssgp.baselines.linear_bound import WeightPosterior, feature_gradient
 from ssgp.metrics import rmse
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Rows
 
 QUICK = {
     "SSGP": SSGPRegressor(15, max_iter=60, n_restarts=2, random_state=0),

@@ -37,7 +37,7 @@ from ssgp.experiments.suites import GAMMAS, SUITES, Cell, cells, quick
 from ssgp.experiments.table import notes, table_lines
 from ssgp.metrics import rmse
 from ssgp.paper_tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Rows
 
 
 def small_table(folder=None):

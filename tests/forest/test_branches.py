@@ -6,7 +6,7 @@ import pytest
 from ssgp.forest import branches
 from ssgp.forest.branches import fill_branch
 from ssgp.forest.leaf_features import Waves
-from ssgp.spectrum.objectives import Block
+from ssgp.rows.blocks import Block
 
 GROUPS = (16, 4, 1)
 # Leaves of many rows, of few, and of none.

@@ -7,8 +7,8 @@ from helpers import small_forest, wavy
 from ssgp.forest.calibration import Components
 from ssgp.forest.folds import Trial, choose_level, learn_calibration, learn_correction
 from ssgp.forest.trees import LeftOut
+from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable
-from ssgp.rows.standardized import Rows
 
 
 def trial(rng, n=2000, error=0.0, left_out=(), levels=1, noise=0.5, trees=2):

@@ -7,7 +7,7 @@ from ssgp.forest.branches import fill_branch, join_one
 from ssgp.forest.leaf_features import Waves
 from ssgp.forest.leave_one_out import inverse_of_lower, left_out_errors
 from ssgp.forest.nodes import leaf_sums, solve_branch
-from ssgp.spectrum.objectives import Block
+from ssgp.rows.blocks import Block
 
 Q, RIDGE, GROUPS = 5, 0.7, (4, 2, 1)
 BOUNDS = np.array([0, 12, 15, 15, 40])

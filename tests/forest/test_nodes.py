@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ssgp.forest.nodes import LeafSums, NodeArrays, leaf_sums, solve_branch
-from ssgp.spectrum.objectives import Block
+from ssgp.rows.blocks import Block
 
 Q, RIDGE = 5, 0.7
 

@@ -6,7 +6,7 @@ import pytest
 from ssgp.forest.leave_one_out import left_out_errors
 from ssgp.forest.nodes import leaf_sums, solve_branch
 from ssgp.forest.small_leaves import SmallLeaves, are_small
-from ssgp.spectrum.objectives import Block
+from ssgp.rows.blocks import Block
 
 Q, RIDGE, GROUPS = 40, 20.0, (4, 1)
 

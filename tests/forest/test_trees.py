@@ -8,8 +8,8 @@ from ssgp.forest.branches import join_one
 from ssgp.forest.calibration import Calibration
 from ssgp.forest.leaf_features import Waves
 from ssgp.forest.trees import Forest, TreeRecipe, grow_partition, plant
+from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable
-from ssgp.rows.standardized import Rows
 
 RIDGE = 0.8
 

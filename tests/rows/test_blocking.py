@@ -6,7 +6,7 @@ import pytest
 from helpers import small_forest, wavy
 from ssgp.metrics import rmse
 from ssgp.rows.blocking import Blocking, SampledBlocking
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Rows
 
 
 def within(rows):

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocking import Blocking, choose_n_blocks
-from ssgp.rows.partition import LINEAR_RIDGE, NearestRow, _gains, even_kmeans, grow_tree
-from ssgp.rows.standardized import Rows, even_bounds
+from ssgp.rows.blocks import Rows, even_bounds
+from ssgp.rows.kmeans import even_kmeans
+from ssgp.rows.partition import LINEAR_RIDGE, NearestRow, _gains
 
 BUILDERS = [grow_tree, even_kmeans]
 

@@ -7,10 +7,11 @@ import pytest
 
 from ssgp._utils.sampling import random_rows
 from ssgp.forest.estimator import SpectralForestRegressor
-from ssgp.rows.partition import grow_tree
+from ssgp.rows.bisecting_tree import grow_tree
+from ssgp.rows.blocks import Rows
 from ssgp.rows.row_files import RecordFile, RowFile, gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
-from ssgp.rows.standardized import Rows, Standardizer
+from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.flattening import flatten, rebuild
 from ssgp.saving.storable import KINDS
 

@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import multivariate_t, norm
 
 from helpers import central_difference, naive_features
+from ssgp.rows.blocks import Block
 from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior
-from ssgp.spectrum.objectives import Block, Draw, GlobalObjective, LocalObjective
+from ssgp.spectrum.objectives import Draw, GlobalObjective, LocalObjective
 from ssgp.spectrum.parameters import Hyperparameters
 
 M, D, N = 3, 2, 9

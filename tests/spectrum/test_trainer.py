@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from helpers import central_difference, naive_features
 from posteriors import Shifted, random_parameters
-from ssgp.rows.standardized import Rows, even_bounds
+from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.spectrum.bases import Laplace, Normal, StudentT
 from ssgp.spectrum.learner import report_skipped
 from ssgp.spectrum.objectives import GlobalObjective, LocalObjective

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from helpers import dual_gp, naive_features
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Block, Rows
 from ssgp.spectrum.features import spectral_kernel
-from ssgp.spectrum.objectives import Block
 from ssgp.spectrum.parameters import Hyperparameters
 from ssgp.svbssgp.conditional import condition
 from ssgp.svbssgp.local_models import block_statistics

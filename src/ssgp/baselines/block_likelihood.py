@@ -18,8 +18,8 @@ from ssgp.baselines.inducing import InducingFeatures
 from ssgp.baselines.lbfgs import Model
 from ssgp.baselines.linear_bound import Sums, WeightPosterior
 from ssgp.baselines.triangular import CholeskyFactor
+from ssgp.rows.blocks import Block
 from ssgp.spectrum.noise import LOG_TWO_PI
-from ssgp.spectrum.objectives import Block
 
 __all__ = ["BlockLikelihood", "SolvedBlock", "solve_block"]
 

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp.baselines.gaussian_regressor import GaussianRegressor
-from ssgp.rows.standardized import Standardizer
+from ssgp.rows.standardizer import Standardizer
 
 __all__ = ["ExactGPRegressor"]
 

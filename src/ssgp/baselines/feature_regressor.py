@@ -21,7 +21,8 @@ from ssgp.baselines.gaussian_regressor import GaussianRegressor
 from ssgp.baselines.lbfgs import CHUNK, LEAST_LOG_NOISE, Model, RowLikelihood, StochasticAscent, climb, sum_over
 from ssgp.baselines.linear_bound import WeightPosterior
 from ssgp.engine.threads import one_blas_thread
-from ssgp.rows.standardized import LEAST_NOISE, Rows, Standardizer, even_bounds
+from ssgp.rows.blocks import Rows, even_bounds
+from ssgp.rows.standardizer import LEAST_NOISE, Standardizer
 from ssgp.spectrum.parameters import Hyperparameters
 from ssgp.svbssgp.fitted import in_own_units, initial_hyperparameters
 

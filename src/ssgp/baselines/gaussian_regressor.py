@@ -12,7 +12,7 @@ from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_inputs
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import DistributionRegressor
-from ssgp.rows.standardized import Standardizer
+from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.mixin import SaveMixin
 
 __all__ = ["GaussianRegressor"]

@@ -13,8 +13,7 @@ from scipy.optimize import minimize
 from ssgp.baselines.feature_maps import FeatureMap
 from ssgp.baselines.linear_bound import Sums, WeightPosterior, feature_gradient
 from ssgp.engine.threads import one_blas_thread
-from ssgp.rows.standardized import Rows
-from ssgp.spectrum.objectives import Block
+from ssgp.rows.blocks import Block, Rows
 from ssgp.spectrum.optimizers import Adam
 
 __all__ = ["CHUNK", "Likelihood", "Model", "RowLikelihood", "StochasticAscent", "climb", "collapsed_bound", "sum_over"]

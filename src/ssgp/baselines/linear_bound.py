@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.baselines.triangular import CholeskyFactor
+from ssgp.rows.blocks import Block
 from ssgp.spectrum.noise import LOG_TWO_PI
-from ssgp.spectrum.objectives import Block
 
 __all__ = ["FeatureGradient", "Moments", "Sums", "WeightPosterior", "feature_gradient"]
 

@@ -13,8 +13,8 @@ from ssgp.baselines.inducing_regressor import InducingRegressor
 from ssgp.baselines.lbfgs import Model, StochasticAscent, sum_over
 from ssgp.baselines.linear_bound import WeightPosterior
 from ssgp.engine.threads import map_in_threads, one_blas_thread
-from ssgp.rows.partition import BisectingTree, grow_tree
-from ssgp.rows.standardized import Rows
+from ssgp.rows.bisecting_tree import BisectingTree, grow_tree
+from ssgp.rows.blocks import Rows
 
 __all__ = ["PICRegressor"]
 

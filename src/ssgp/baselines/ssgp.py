@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from ssgp.baselines.feature_maps import SpectralMap
 from ssgp.baselines.feature_regressor import FeatureRegressor, Learned
 from ssgp.baselines.lbfgs import Model, RowLikelihood, climb
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Rows
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["SSGPRegressor"]

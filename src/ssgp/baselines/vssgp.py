@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 from ssgp.baselines.feature_maps import VariationalMap
 from ssgp.baselines.feature_regressor import FeatureRegressor
 from ssgp.baselines.lbfgs import Model
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Rows
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["VSSGPRegressor"]

@@ -20,7 +20,7 @@ from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import Judge, Scores, judge_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
-from ssgp.forest.sizes import LEAST_MEMORY, MEMORY
+from ssgp.forest.sizes import DEFAULT_MEMORY, LEAST_MEMORY
 from ssgp.saving.checkpoints import Checkpoint
 from ssgp.saving.model_files import read_summary, save
 from ssgp.tables.encoder import TableEncoder
@@ -152,7 +152,7 @@ def _keep_to_memory(model: Pipeline, options: FitOptions) -> None:
     """Where there is less memory than a forest takes, and nothing was said, it makes do with what there is."""
     (_, regressor) = model.steps[-1]
     if options.memory is None and regressor.max_memory == "auto":
-        regressor.set_params(max_memory=max(LEAST_MEMORY, min(MEMORY, default_memory())))
+        regressor.set_params(max_memory=max(LEAST_MEMORY, min(DEFAULT_MEMORY, default_memory())))
 
 
 def _fit(model: Pipeline, rows: TrainingTable, options: FitOptions, output: Output) -> tuple[float, bool]:

@@ -1,44 +1,50 @@
-"""From a learned posterior to a calibrated forest."""
+"""From learned frequencies to a calibrated forest."""
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil, inf
+from math import ceil
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
+from ssgp._utils.arrays import Array
+from ssgp._utils.budget import Budget
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.forest.calibration import Calibration, Components
-from ssgp.forest.folds import Seedling, Trial, choose_level, learn_calibration, learn_correction
-from ssgp.forest.leaf_features import Waves
-from ssgp.forest.sizes import ForestSizes
-from ssgp.forest.trees import Forest, LeftOut, SpectralTree, TreeRecipe, grow_partition, plant
+from ssgp.forest.fitted import Forest
+from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction
+from ssgp.forest.growing import grow_skeleton
+from ssgp.forest.leaf_features import LeafFeatures
+from ssgp.forest.nodes import LeaveOneOut, fit_tree
+from ssgp.forest.settings import ForestSettings
+from ssgp.forest.tree import SpectralTree, TreeShape, TreeSkeleton
+from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import RowTable, TrainingRows
-from ssgp.rows.standardized import Rows
-from ssgp.saving.checkpoints import Checkpoint
 from ssgp.spectrum.parameters import Hyperparameters
 
-__all__ = ["Planter"]
+__all__ = ["ForestBuilder"]
 
-Array = NDArray[np.floating]
 T = TypeVar("T")
+FittedTree = tuple[TreeSkeleton, SpectralTree, LeaveOneOut | None]
 
-# So many rows, counted once a tree, are left out of it in turn to learn the correction: all rows of some branches.
-TESTED_ROWS = 1_200_000
+# So many rows, counted once per tree, are left out of it in turn to learn the correction: all rows of some branches.
+LEAVE_ONE_OUT_ROWS = 1_200_000
 # Time kept for the correction, in passes over the trees.
 CORRECTING_SHARE = 0.3
 # Too few rows to calibrate on: the leaves are taken at their word.
 LEAST_ROWS = 20
+# Rows of the tree that is fitted to see how long one takes, and the fewest that a forest is fitted to.
+TIMED_ROWS = 8192
+LEAST_FITTED_ROWS = 2000
+# What a coarse clock may take for no time at all.
+LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True)
-class Planter:
-    """Builds forests from one posterior.
+class ForestBuilder:
+    """Builds forests from one posterior of the frequencies.
 
     Attributes
     ----------
@@ -46,235 +52,199 @@ class Planter:
         Takes a generator to a draw of the frequencies (m, d).
     hyperparameters : Hyperparameters
         Lengthscales and ridge.
-    recipe : TreeRecipe
-        Of the trees.
-    sizes : ForestSizes
-        Number of trees and of held-out rows.
-    seed : int
-        Of everything random.
-    n_jobs : int or None
-        Threads.
-    correct : bool
-        Whether boosted trees may correct the forest.
-    deadline : float
-        Time on the monotonic clock by which the forest should stand.
-    after_tree : callable
-        Called after each tree with the number done and the number to do.
-    checkpoint : Checkpoint
-        Where finished trees are kept.
+    settings : ForestSettings
+        What was asked for.
+    budget : Budget
+        Time, what is kept, and whom to tell of trees.
     """
 
     draw: Callable[[np.random.Generator], Array]
     hyperparameters: Hyperparameters
-    recipe: TreeRecipe
-    sizes: ForestSizes
-    seed: int
-    n_jobs: int | None
-    correct: bool
-    deadline: float = inf
-    after_tree: Callable[[int, int], Any] = lambda done, total: None
-    checkpoint: Checkpoint = field(default_factory=lambda: Checkpoint(None))
+    settings: ForestSettings
+    budget: Budget = field(default_factory=Budget)
 
-    def __call__(self, rows: TrainingRows) -> tuple[Forest, list[Seedling]]:
-        """Plant, choose, correct and calibrate by rows the trees have not seen, plant with all rows."""
-        n_rows, n_folds = rows.table.n_rows, self.sizes.n_folds
+    def build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
+        """Fit trees, choose their leaves, correct and calibrate them by rows held out, fit them to all rows."""
+        sizes, n_rows = self.settings.sizes, rows.table.n_rows
         if n_rows < LEAST_ROWS:
-            trees, seedlings, _ = self._plant(
-                "few", rows.sample, rows.table, self.recipe, self.sizes.n_trees, self.deadline
-            )
-            return self._predicting(trees), seedlings
-        again = self.sizes.plants_again(n_rows)
-        trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
-        level = self._unless_interrupted(lambda: choose_level(trials), 0, "leaves were chosen; the largest are taken")
-        correction, width = None, n_threads(self.n_jobs)
-        if self.correct and monotonic() < self.deadline:
-            correction = self._unless_interrupted(
-                lambda: learn_correction(trials, level, self.seed, width),
-                None,
-                "the correction was learned; the forest does without it",
-            )
-        calibration = self._unless_interrupted(
-            lambda: learn_calibration(trials, level, correction, width),
-            Calibration(),
-            "the forest was calibrated; the leaves are taken at their word",
+            fitted = self._fit_trees("few", rows.sample, rows.table, sizes.n_trees, self.budget)
+            return Forest(_trees(fitted), Calibration()).only(-1), _skeletons(fitted)
+        again = sizes.refits(n_rows)
+        folds = self._folds(rows, sizes.n_folds + again + (CORRECTING_SHARE if self.settings.correct else 0.0))
+        level = self.budget.attempt(
+            lambda: choose_level(folds), lambda: 0, "interrupted while leaves were chosen; the largest are taken"
         )
-        trees, seedlings = trials[-1].trees, trials[-1].seedlings
-        if again:
-            forest, seedlings = self._finish(rows.table, self._coarser(level), seedlings)
-            return replace(forest, calibration=calibration, correction=correction), seedlings
-        return Forest(trees, calibration, correction).only(level), seedlings
+        forest = self._corrected_and_calibrated(folds, level)
+        if not again:
+            return forest.only(level), folds[-1].skeletons
+        trees, skeletons = self._fit_to_all(rows.table, self.settings.shape.cut_at(level), folds[-1].skeletons)
+        return replace(forest, trees=trees).only(-1), skeletons
 
-    def _trials(self, rows: TrainingRows, n_passes: float) -> list[Trial]:
+    def _corrected_and_calibrated(self, folds: list[Fold], level: int) -> Forest:
+        """The trees of the last fold, with a correction and a calibration that all folds tell of."""
+        correction, width, seed = None, n_threads(self.settings.n_jobs), self.settings.seeds.trees
+        if self.settings.correct and self.budget.seconds_left() > 0:
+            correction = self.budget.attempt(
+                lambda: learn_correction(folds, level, seed, width),
+                lambda: None,
+                "interrupted while the correction was learned; the forest does without it",
+            )
+        calibration = self.budget.attempt(
+            lambda: learn_calibration(folds, level, correction, width),
+            Calibration,
+            "interrupted while the forest was calibrated; the leaves are taken at their word",
+        )
+        return Forest(folds[-1].trees, calibration, correction)
+
+    def _folds(self, rows: TrainingRows, n_passes: float) -> list[Fold]:
         """Every fold's rows, held out in turn; each fold gets its share of the time left for `n_passes`."""
-        trials: list[Trial] = []
-        for fold in range(self.sizes.n_folds):
-            end = len(rows.sample.y) - fold * self.sizes.n_held_out
-            unseen, sample, seen = self._in_spite_of_an_interrupt(
-                partial(rows.held_out, np.arange(end - self.sizes.n_held_out, end))
+        sizes, folds = self.settings.sizes, list[Fold]()
+        for number in range(sizes.n_folds):
+            end = len(rows.sample.y) - number * sizes.n_held_out
+            held_out, sample, table = self._in_spite_of_interrupts(
+                partial(rows.hold_out, np.arange(end - sizes.n_held_out, end))
             )
-            until = monotonic() + (self.deadline - monotonic()) / (n_passes - fold)
-            n_trees = len(trials[-1].trees) if trials else self.sizes.n_trees
-            trees, seedlings, left_out = self._plant(
-                f"fold-{fold}", sample, seen, self.recipe, n_trees, until, self.correct
-            )
-            said = self._in_spite_of_an_interrupt(partial(self._by_level, trees, unseen.X))
-            trials.append(Trial(trees, seedlings, seen, unseen, said, left_out))
-        return trials
+            budget = self.budget.one_of(n_passes - number)
+            n_trees = len(folds[-1].trees) if folds else sizes.n_trees
+            fitted = self._fit_trees(f"fold-{number}", sample, table, n_trees, budget, leave_out=self.settings.correct)
+            trees, skeletons = _trees(fitted), _skeletons(fitted)
+            components = self._in_spite_of_interrupts(partial(self._components_by_level, trees, held_out.X))
+            errors = [errors for _, _, errors in fitted if errors is not None]
+            folds.append(Fold(trees, skeletons, table, held_out, components, errors))
+        return folds
 
-    def refill(self, table: RowTable, forest: Forest, seedlings: list[Seedling]) -> Forest:
+    def _components_by_level(self, trees: tuple[SpectralTree, ...], X: Array) -> list[Components]:
+        """Predictions of the trees at each level that could predict."""
+        components, n_levels = (
+            Forest(trees, Calibration()).all_components(X, self.settings.n_jobs),
+            len(trees[0].levels),
+        )
+        return [components.every(n_levels, level) for level in range(n_levels)]
+
+    def refit(self, table: RowTable, forest: Forest, skeletons: list[TreeSkeleton]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies, correction and calibration stay."""
-        recipe = replace(self.recipe, n_leaves=forest.trees[0].partition.n_blocks, groups=tuple(seedlings[0].groups))
-        trees = self._in_threads([partial(self._fill, table, seedling, recipe) for seedling in seedlings], inf)
-        group = forest.trees[0].levels[0].group
-        return replace(forest, trees=tuple(tree for tree, _ in trees)).only(recipe.groups.index(group))
+        tasks = [partial(self._fit_tree, table, skeleton) for skeleton in skeletons]
+        trees = tuple(tree for tree, _ in self._in_threads(tasks, Budget()))
+        level = skeletons[0].leaves_per_node.index(forest.trees[0].levels[0].leaves_per_node)
+        return replace(forest, trees=trees).only(level)
 
-    def with_depth(self, depth: int) -> "Planter":
-        """A planter of trees of another depth."""
-        return replace(self, recipe=self._with_leaves(2**depth))
-
-    def plant_one(self, rows: TrainingRows, depth: int) -> None:
-        """Plant a tree and throw it away, to see how long it takes."""
-        alone = replace(self, checkpoint=Checkpoint(None))
-        alone._plant("alone", rows.sample, rows.table, self._with_leaves(2**depth), 1, inf, self.correct)
-
-    def _finish(self, table: RowTable, recipe: TreeRecipe, seedlings: list[Seedling]) -> tuple[Forest, list[Seedling]]:
-        """Fill the trees of a trial, as deep as the recipe says, with all rows."""
-        cut = [
-            replace(own, partition=own.partition.coarser(recipe.n_leaves), groups=recipe.groups) for own in seedlings
+    def _fit_to_all(
+        self, table: RowTable, shape: TreeShape, skeletons: list[TreeSkeleton]
+    ) -> tuple[tuple[SpectralTree, ...], list[TreeSkeleton]]:
+        """Trees of a fold, cut off at the leaves that were chosen, fitted to all rows."""
+        cut = [skeleton.with_shape(shape) for skeleton in skeletons]
+        tasks = [
+            partial(self._kept_tree, f"all-{i}", table, partial(_same, skeleton), skeleton.features, ())
+            for i, skeleton in enumerate(cut)
         ]
+        fitted: list[FittedTree] = self._in_threads(tasks, self.budget)
+        return _trees(fitted), _skeletons(fitted)
 
-        def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
-            return self._grown(f"all-{i}", table, lambda: cut[i], cut[i].waves, recipe)
+    def _fit_trees(
+        self, name: str, sample: Rows, table: RowTable, n_trees: int, budget: Budget, leave_out: bool = False
+    ) -> list[FittedTree]:
+        """Trees, their skeletons and, with `leave_out`, their errors on some of their rows, each left out."""
+        seed, shape = self.settings.seeds.trees, self.settings.shape
+        seeds = np.random.SeedSequence(seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()
+        lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.settings.sizes.n_draws)
+        draws = [self.draw(np.random.default_rng([seed, k])) for k in range(n_draws)]
+        features = [LeafFeatures.of(frequencies, lengthscale) for frequencies in draws]
+        every = ceil(n_trees * table.n_rows / LEAVE_ONE_OUT_ROWS)
 
-        filled = self._in_threads([partial(tree, i) for i in range(len(cut))], self.deadline)
-        done, trees, _ = zip(*filled, strict=True)
-        return self._predicting(trees), list(done)
-
-    def _predicting(self, trees: tuple[SpectralTree, ...]) -> Forest:
-        """The trees, not calibrated, with the level that predicts: the leaves."""
-        return Forest(trees, Calibration()).only(-1)
-
-    def _coarser(self, level: int) -> TreeRecipe:
-        """The recipe whose leaves are the nodes of that level."""
-        leaf = self.recipe.groups[level]
-        # The same ancestors as in the trial: what was learned there of the leaves' noise holds for these alone.
-        groups = tuple(group // leaf for group in self.recipe.groups[: level + 1])
-        return replace(self.recipe, n_leaves=self.recipe.n_leaves // leaf, groups=groups)
-
-    def _with_leaves(self, n_leaves: int) -> TreeRecipe:
-        return replace(self.recipe, n_leaves=n_leaves, groups=TreeRecipe.groups_of(n_leaves.bit_length() - 1))
-
-    def _plant(
-        self,
-        name: str,
-        sample: Rows,
-        table: RowTable,
-        recipe: TreeRecipe,
-        n_trees: int,
-        deadline: float,
-        leave_out: bool = False,
-    ) -> tuple[tuple[SpectralTree, ...], list[Seedling], list[LeftOut]]:
-        """Trees, their seedlings, and, with `leave_out`, what they say of their rows, each left out."""
-        seeds = np.random.SeedSequence(self.seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()
-        lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.sizes.n_draws)
-        waves = [Waves.of(self.draw(np.random.default_rng([self.seed, k])), lengthscale) for k in range(n_draws)]
-
-        every, n_branches = ceil(n_trees * table.n_rows / TESTED_ROWS), recipe.n_leaves // recipe.groups[0]
-
-        def tested(i: int) -> range:
+        def branches(i: int) -> range:
             # Other branches for every tree; where each can have but one, from all over the table.
-            first = i % every if every < n_branches else i * n_branches // n_trees
-            return range(first, n_branches, every) if leave_out else range(0)
+            first = i % every if every < shape.n_branches else i * shape.n_branches // n_trees
+            return range(first, shape.n_branches, every) if leave_out else range(0)
 
-        def tree(i: int) -> tuple[Seedling, SpectralTree, LeftOut | None]:
-            own = waves[i * n_draws // n_trees]
+        def fit(i: int) -> FittedTree:
+            own = features[i * n_draws // n_trees]
+            grow = partial(grow_skeleton, sample, lengthscale, own, shape, (seeds[i][0], seeds[i][1]))
+            return self._kept_tree(f"{name}-{i}", table, grow, own, branches(i))
 
-            def sow() -> Seedling:
-                return Seedling(
-                    grow_partition(sample, lengthscale, recipe, seeds[i][0]), own, seeds[i][1], recipe.groups
-                )
+        return self._in_threads([partial(fit, i) for i in range(n_trees)], budget)
 
-            return self._grown(f"{name}-{i}", table, sow, own, recipe, tested(i))
-
-        done = self._in_threads([partial(tree, i) for i in range(n_trees)], deadline)
-        seedlings, trees, left_out = zip(*done, strict=True)
-        return trees, list(seedlings), [said for said in left_out if said is not None]
-
-    def _grown(
+    def _kept_tree(
         self,
         name: str,
         table: RowTable,
-        sow: Callable[[], Seedling],
-        waves: Waves,
-        recipe: TreeRecipe,
-        tested: Sequence[int] = (),
-    ) -> tuple[Seedling, SpectralTree, LeftOut | None]:
-        """A tree as it was kept, or grown and filled now."""
+        grow: Callable[[], TreeSkeleton],
+        features: LeafFeatures,
+        leave_out: Collection[int],
+    ) -> FittedTree:
+        """A tree as it was kept, or grown and fitted now."""
 
-        def grow() -> tuple[Seedling, SpectralTree, LeftOut | None]:
-            seedling = sow()
-            return seedling, *self._fill(table, seedling, recipe, tested)
+        def fit() -> FittedTree:
+            skeleton = grow()
+            return skeleton, *self._fit_tree(table, skeleton, leave_out)
 
-        seedling, tree, left_out = self.checkpoint.once(name, grow)
-        # Trees that share their waves share one object, which a file of one tree does not know of.
-        return replace(seedling, waves=waves), replace(tree, waves=waves), left_out
+        skeleton, tree, errors = self.budget.kept.once(name, fit)
+        # Trees that share their features share one object, which a file of one tree does not know of.
+        return replace(skeleton, features=features), replace(tree, features=features), errors
 
-    def _fill(
-        self, table: RowTable, seedling: Seedling, recipe: TreeRecipe, tested: Sequence[int] = ()
-    ) -> tuple[SpectralTree, LeftOut | None]:
-        ridge = self.hyperparameters.ridge(seedling.waves.n_cosines // 2)
-        return plant(table, seedling.partition, seedling.waves, ridge, recipe, seedling.seed, tested)
+    def _fit_tree(
+        self, table: RowTable, skeleton: TreeSkeleton, leave_out: Collection[int] = ()
+    ) -> tuple[SpectralTree, LeaveOneOut | None]:
+        settings, ridge = self.settings, self.hyperparameters.ridge(skeleton.features.n_cosines // 2)
+        return fit_tree(table, skeleton, ridge, settings.n_sketches, settings.shrink, leave_out)
 
-    def _in_threads(self, tasks: list[Callable[[], Any]], deadline: float) -> list[Any]:
+    def _in_threads(self, tasks: Sequence[Callable[[], T]], budget: Budget) -> list[T]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""
-        results: list[Any] = [None] * len(tasks)
-        width = n_threads(self.n_jobs)
+        results: dict[int, T] = {}
+        n_together = n_threads(self.settings.n_jobs)
 
         def run(i: int) -> None:
             results[i] = tasks[i]()
-            self.after_tree(sum(r is not None for r in results), len(tasks))
+            self.budget.tell_of_tree(len(results), len(tasks))
+
+        def run_all() -> None:
+            for first in range(0, len(tasks), n_together):
+                began = monotonic()
+                map_in_threads(run, range(first, min(first + n_together, len(tasks))), self.settings.n_jobs)
+                if budget.seconds_left() < monotonic() - began:
+                    break
+
+        def message() -> str:
+            made_of = "these" if results else "one. Interrupt again to give up"
+            return f"interrupted after {len(results)} of {len(tasks)} trees; the forest is made of {made_of}"
 
         with one_blas_thread():
-            try:
-                for first in range(0, len(tasks), width):
-                    began = monotonic()
-                    batch = range(first, min(first + width, len(tasks)))
-                    map_in_threads(run, batch, self.n_jobs)
-                    if 2 * monotonic() - began > deadline:
-                        break
-            except KeyboardInterrupt:
-                self.checkpoint.close()
-                done = sum(r is not None for r in results)
-                warnings.warn(
-                    f"interrupted after {done} of {len(tasks)} trees; the forest is made of "
-                    f"{'these' if done else 'one. Interrupt again to give up'}",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-            if all(result is None for result in results):
+            self.budget.attempt(run_all, lambda: None, message)
+            if not results:
                 run(0)
-        return [result for result in results if result is not None]
+        return [results[i] for i in sorted(results)]
 
-    def _by_level(self, trees: tuple[SpectralTree, ...], X: Array) -> list[Components]:
-        """What the trees say at each level that could predict."""
-        forest = Forest(trees, Calibration())
-        return [forest.only(level).components(X, self.n_jobs) for level in range(len(self.recipe.groups))]
-
-    def _in_spite_of_an_interrupt(self, look: Callable[[], T]) -> T:
+    def _in_spite_of_interrupts(self, work: Callable[[], T]) -> T:
         """What is short, and cannot be done without: Ctrl-C has it done again, a second one gives up."""
-        try:
-            return look()
-        except KeyboardInterrupt:
-            self.checkpoint.close()
-            message = "interrupted; the trees that stand are still chosen and calibrated. Interrupt again to give up"
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
-            return look()
+        message = "interrupted; the trees that stand are still chosen and calibrated. Interrupt again to give up"
+        return self.budget.attempt(work, work, message)
 
-    def _unless_interrupted(self, learn: Callable[[], T], otherwise: T, what: str) -> T:
-        """What is learned, or, after Ctrl-C, what does without."""
-        try:
-            return learn()
-        except KeyboardInterrupt:
-            self.checkpoint.close()
-            warnings.warn(f"interrupted while {what}", ConvergenceWarning, stacklevel=2)
-            return otherwise
+    def affordable(self, rows: TrainingRows) -> "tuple[ForestBuilder, TrainingRows]":
+        """All rows, or as many of the sample as there is time to fit one tree to, and a builder for them."""
+        n_rows = rows.table.n_rows
+        if not self.budget.limited or n_rows <= TIMED_ROWS:
+            return self, rows
+        sizes = self.settings.sizes
+        timed = self.settings.with_sizes(depth=max(0, sizes.depth - int(np.log2(n_rows / TIMED_ROWS))))
+        part, began = rows.first(TIMED_ROWS), monotonic()
+        alone = replace(self, settings=timed, budget=Budget(hooks=self.budget.hooks))
+        alone._fit_trees("alone", part.sample, part.table, 1, Budget(), self.settings.correct)
+        seconds = max(monotonic() - began, LEAST_SECONDS)
+        affordable = int(TIMED_ROWS * max(0.0, self.budget.seconds_left()) / seconds / (sizes.n_folds + 1))
+        if affordable >= n_rows:
+            return self, rows
+        affordable = min(max(LEAST_FITTED_ROWS, affordable), len(rows.sample.y))
+        depth = max(0, sizes.depth - int(np.log2(n_rows / affordable)))
+        fewer = self.settings.with_sizes(depth=depth, n_held_out=min(sizes.n_held_out, affordable // 10), n_folds=1)
+        return replace(self, settings=fewer), rows.first(affordable)
+
+
+def _same(skeleton: TreeSkeleton) -> TreeSkeleton:
+    return skeleton
+
+
+def _trees(fitted: list[FittedTree]) -> tuple[SpectralTree, ...]:
+    return tuple(tree for _, tree, _ in fitted)
+
+
+def _skeletons(fitted: list[FittedTree]) -> list[TreeSkeleton]:
+    return [skeleton for skeleton, _, _ in fitted]

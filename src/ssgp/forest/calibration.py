@@ -46,6 +46,10 @@ class Components:
         """Of the noise, averaged over the components as variances, shape (n,)."""
         return np.sqrt((self.scale / self.shape).mean(axis=0))
 
+    def every(self, step: int, first: int) -> "Components":
+        """Every so many'th component, from the first of these on."""
+        return self._map(lambda part: part[first::step])
+
     def rows(self, some: slice) -> "Components":
         """Some of the rows."""
         return self._map(lambda part: part[:, some])

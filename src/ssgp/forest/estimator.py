@@ -1,49 +1,53 @@
 """The spectral forest: many small sparse spectrum models, averaged, that say how sure they are."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from math import inf
 from numbers import Integral, Real
-from time import monotonic
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from ssgp import __version__
-from ssgp._utils.checks import (
-    check_count,
-    check_rows,
-    columns_unchanged_on_error,
-)
-from ssgp._utils.progress import RowCounter, StepHooks
+from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.budget import Budget
+from ssgp._utils.checks import check_count, check_inputs, check_rows, columns_unchanged_on_error
+from ssgp._utils.checksums import checksum
+from ssgp._utils.progress import CallbackSupportMixin, RowCounter, StepHooks
 from ssgp._utils.sampling import random_rows
+from ssgp._utils.views import View
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
-from ssgp.forest.fit import ForestFitting
-from ssgp.forest.mixture_regressor import MixtureRegressor
+from ssgp.distributions.regressor import DistributionRegressor
+from ssgp.distributions.student_mixture import StudentMixture
+from ssgp.forest.fit import fit_forest, learn_more, refit_forest
+from ssgp.forest.fitted import FittedForest
+from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_sizes
-from ssgp.forest.trees import TreeRecipe
+from ssgp.rows.blocks import Rows
 from ssgp.rows.row_files import gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
-from ssgp.rows.standardized import Rows, Standardizer
-from ssgp.saving.checkpoints import Checkpoint, checksum
+from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.checkpoints import Checkpoint
+from ssgp.saving.mixin import SaveMixin
 from ssgp.spectrum.kernels import KERNELS
 from ssgp.spectrum.parameters import Parameters
 
 __all__ = ["SpectralForestRegressor"]
 
-Array = NDArray[np.floating]
-
+# Rows are kept for `partial_fit` where they take no more, and nothing was said.
 KEPT_BYTES = 4_000_000
+# Rows that are predicted together.
+PREDICT_ROWS = 1 << 17
 # Settings that change nothing in what is learned.
 NOT_IN_THE_MODEL = {"average_prunings", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
 
-class SpectralForestRegressor(MixtureRegressor):
+class SpectralForestRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """Forest of local sparse spectrum Gaussian processes.
 
     Spectral frequencies and lengthscales are learned once, by stochastic ascent of a bound of the
@@ -144,6 +148,32 @@ default="squared-exponential"
     (True, True)
     """
 
+    n_trees: int | Literal["auto"]
+    n_frequencies: int | Literal["auto"]
+    leaf_size: int | Literal["auto"]
+    n_sketches: int | Literal["exact"]
+    max_iter: int | Literal["auto"]
+    max_memory: float | Literal["auto"]
+    keep_rows: bool | Literal["auto"]
+
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _fitted: FittedForest
+
+    posterior_ = View()
+    lengthscale_ = View()
+    feature_importances_ = View()
+    kernel_ = View()
+    n_frequencies_ = View()
+    n_trees_ = View()
+    n_leaves_ = View()
+    leaf_size_ = View()
+    calibration_ = View()
+    corrected_share_ = View()
+    n_rows_ = View()
+    n_iter_ = View()
+    bound_trace_ = View()
+
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
         "n_trees": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_frequencies": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -236,8 +266,7 @@ default="squared-exponential"
         self : SpectralForestRegressor
             Fitted.
         """
-        keep_rows = cast(bool | Literal["auto"], self.keep_rows)
-        return self._fit(X, y, sample_weight, keep_rows, self._checkpoint(checkpoint))
+        return self._fit(X, y, sample_weight, self.keep_rows, self._checkpoint(checkpoint))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_batches(
@@ -269,19 +298,18 @@ default="squared-exponential"
         """
         if self.keep_rows is True:
             raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
-        deadline, kept = self._deadline(), self._checkpoint(checkpoint)
+        kept = self._checkpoint(checkpoint)
+        budget = Budget.of(self.max_time, kept)
         with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
-            shares = MemoryShares.of(_set(self.max_memory), file.n_inputs)
+            shares = MemoryShares.of(self.max_memory, file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
-                keep_rows = cast(bool | Literal["auto"], self.keep_rows)
-                return self._fit_rows(*file.read(0, file.n_rows), deadline, keep_rows, kept)
-            seed, places = self._drawn(file.n_rows, shares, kept)
-            units = self._chosen_units(*file.take(places))
+                return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget, kept)
+            seed, places = self._draw_sample(file.n_rows, shares, kept)
+            units = self._choose_units(*file.take(places))
             sizes = self._sizes(file.n_rows, file.n_inputs, None)
-            n_planted = sizes.n_trees * file.n_rows * (1 + sizes.plants_again(file.n_rows))
-            table = FileTable(file, units, shares.part_bytes, RowCounter(n_planted))
-            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, deadline, kept)
-            self._rows = None
+            n_fitted = sizes.n_trees * file.n_rows * (1 + sizes.refits(file.n_rows))
+            table = FileTable(file, units, shares.part_bytes, RowCounter(n_fitted))
+            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, budget, kept)
         return self
 
     def _fit(
@@ -290,76 +318,78 @@ default="squared-exponential"
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         keep_rows: bool | Literal["auto"],
-        checkpoint: Checkpoint,
+        kept: Checkpoint | None,
     ) -> Self:
-        deadline = self._deadline()
+        budget = Budget.of(self.max_time, kept)
         with columns_unchanged_on_error(self):
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
-            return self._fit_rows(X, y, weight, deadline, keep_rows, checkpoint)
+            return self._fit_rows(X, y, weight, keep_rows, budget, kept)
 
-    def _checkpoint(self, folder: FilePath | None) -> Checkpoint:
-        if folder is not None and self.max_time is not None:
+    def _checkpoint(self, folder: FilePath | None) -> Checkpoint | None:
+        if folder is None:
+            return None
+        if self.max_time is not None:
             raise ValueError("checkpoint needs max_time=None: what is done in a time limit is not the same every time")
         return Checkpoint(folder)
-
-    def _deadline(self) -> float:
-        return inf if self.max_time is None else monotonic() + self.max_time
 
     def _fit_rows(
         self,
         X: Array,
         y: Array,
         weight: Array | None,
-        deadline: float,
         keep_rows: bool | Literal["auto"],
-        checkpoint: Checkpoint,
+        budget: Budget,
+        kept: Checkpoint | None,
     ) -> Self:
         """Fit to rows in memory that have been checked."""
-        shares = MemoryShares.of(_set(self.max_memory), X.shape[1])
-        seed, places = self._drawn(len(y), shares, checkpoint)
+        shares = MemoryShares.of(self.max_memory, X.shape[1])
+        seed, places = self._draw_sample(len(y), shares, kept)
         if len(places) == len(y):
-            units = self._chosen_units(X, y, weight)
-            training = TrainingRows.in_random_order(units.rows(X, y, weight, places, np.array([0, len(y)])))
+            units = self._choose_units(X, y, weight)
+            rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
+            training = TrainingRows.in_random_order(rows)
         else:
-            units = self._chosen_units(X[places], y[places], None if weight is None else weight[places])
-            table = MemoryTable(units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
+            units = self._choose_units(X[places], y[places], None if weight is None else weight[places])
+            rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+            table = MemoryTable(rows)
             training = TrainingRows(table.take(places), table, places)
-        self._fit_table(training, units, seed, deadline, checkpoint)
-        rows = cast(MemoryTable, training.table).rows
+        self._fit_table(training, units, seed, budget, kept)
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
-        self._rows = rows if keep else None
+        self._fitted = replace(self._fitted, rows=rows if keep else None)
         return self
 
-    def _drawn(self, n_rows: int, shares: MemoryShares, checkpoint: Checkpoint) -> tuple[int, NDArray[np.integer]]:
+    def _draw_sample(self, n_rows: int, shares: MemoryShares, kept: Checkpoint | None) -> tuple[int, Indices]:
         """The fit's seed, and the rows to learn from."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        if self.random_state is None:
-            seed = checkpoint.same_seed(seed)
+        if self.random_state is None and kept is not None:
+            seed = kept.same_seed(seed)
         return seed, random_rows(n_rows, min(n_rows, shares.sampled_rows), seed)
 
-    def _chosen_units(self, X: Array, y: Array, weight: Array | None) -> Standardizer:
-        """Those of the last fit, where this one goes on from it, or of these rows."""
+    def _choose_units(self, X: Array, y: Array, weight: Array | None) -> Standardizer:
+        """Units of the last fit, where this one goes on from it, or of these rows."""
         if self._last() is not None:
-            return self._units
+            return self._fitted.units
         return Standardizer.fit(X, y, weight, centre_target=True)
 
     def _fit_table(
-        self, rows: TrainingRows, units: Standardizer, seed: int, deadline: float, checkpoint: Checkpoint
+        self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget, kept: Checkpoint | None
     ) -> None:
         warn_of_removed(self, average_prunings="the average over prunings gained 0.3 % at most")
-        fitting = replace(self._fitting(units, rows, seed, deadline, self._last()), checkpoint=checkpoint)
-        if checkpoint.lasts:
-            checkpoint.begin(self._about(rows, seed))
-        kernel, parameters, bounds = fitting.choose_kernel(), fitting.initial(), cast(list[float], [])
+        last = self._last()
+        settings = self._settings(rows, seed, last)
+        if kept is not None:
+            kept.begin(self._identity(rows, seed))
+        hooks: list[StepHooks] = []
 
-        def snapshot() -> dict[str, Any]:
-            return fitting.attributes(kernel, parameters.copy(), bounds)
+        def make_hooks(n_steps: int, snapshot: Callable[[], FittedForest]) -> StepHooks:
+            hooks.append(self._hooks(n_steps, snapshot))
+            return hooks[0]
 
-        hooks = StepHooks(self, fitting.sizes.max_iter, snapshot, None, self.verbose)
-        fitting.run(hooks, kernel, parameters, bounds)
-        fitted = fitting.attributes(kernel, parameters, bounds, hooks.after_tree)
-        vars(self).update(fitted, _seed=seed)
-        hooks.close(fitted)
+        self._fitted = fit_forest(rows, units, settings, budget, last, make_hooks)
+        hooks[0].close({"_fitted": self._fitted})
+
+    def _hooks(self, n_steps: int, snapshot: Callable[[], FittedForest]) -> StepHooks:
+        return StepHooks(self, n_steps, lambda: {"_fitted": snapshot()}, None, self.verbose)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -388,42 +418,25 @@ default="squared-exponential"
             Fitted.
         """
         n_steps = check_count(n_steps, "n_steps", 0)
-        if not hasattr(self, "_forest"):
-            return self._fit(X, y, sample_weight, True, Checkpoint(None))
-        if self._rows is None:
+        if not hasattr(self, "_fitted"):
+            return self._fit(X, y, sample_weight, True, None)
+        last = self._fitted
+        if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
         X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
-        new = self._units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
-        rows = self._rows.append(new)
-        vars(self).update(self._learned_on(rows, n_steps) if n_steps else self._refilled(rows))
+        rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
+        if not n_steps:
+            settings = self._settings(self._sampled(rows), last.seed, last.parameters)
+            self._fitted = refit_forest(last, rows, settings)
+            return self
+        # New rows join at random places: what is held out must not be the newest.
+        rows = rows.reorder(np.random.default_rng(last.seed).permutation(len(rows.y)), rows.bounds)
+        training = self._sampled(rows)
+        settings = self._settings(training, last.seed, last.parameters)
+        self._fitted = replace(learn_more(last, training, settings, n_steps, self._hooks), rows=rows)
         return self
 
-    def _learned_on(self, rows: Rows, n_steps: int) -> dict[str, Any]:
-        """Attributes after so many more steps, on all rows."""
-        # New rows join at random places: what is held out must not be the newest.
-        rows = rows.reorder(np.random.default_rng(self._seed).permutation(len(rows.y)), rows.bounds)
-        fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
-        fitting = replace(fitting, sizes=replace(fitting.sizes, max_iter=n_steps))
-        parameters, bounds = fitting.initial(), cast(list[float], [])
-        fitting.run(StepHooks(self, n_steps, dict, None, self.verbose), self.kernel_, parameters, bounds)
-        fitted = fitting.attributes(self.kernel_, parameters, bounds)
-        trace = np.concatenate([self.bound_trace_, fitted["bound_trace_"]])
-        return {**fitted, "bound_trace_": trace, "n_iter_": len(trace), "_rows": rows}
-
-    def _refilled(self, rows: Rows) -> dict[str, Any]:
-        """Attributes with all rows in the leaves of the same trees."""
-        fitting = self._fitting(self._units, self._sampled(rows), self._seed, inf, self._parameters)
-        planter = fitting.planter(self.kernel_, self._parameters)
-        forest = planter.refill(MemoryTable(rows), self._forest, self._seedlings)
-        return {
-            "_forest": forest,
-            "_rows": rows,
-            "n_rows_": len(rows.y),
-            "leaf_size_": rows.total / self.n_leaves_,
-            "n_trees_": len(forest.trees),
-        }
-
-    def _about(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
+    def _identity(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
         """What has to be the same for a fit to go on from a checkpoint."""
         settings = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
         last = self._last()
@@ -438,7 +451,7 @@ default="squared-exponential"
 
     def _sampled(self, rows: Rows) -> TrainingRows:
         """Rows in random order, and as many of the first as are learned from."""
-        n_sampled = MemoryShares.of(_set(self.max_memory), rows.X.shape[1]).sampled_rows
+        n_sampled = MemoryShares.of(self.max_memory, rows.X.shape[1]).sampled_rows
         if len(rows.y) <= n_sampled:
             return TrainingRows.in_random_order(rows)
         places = np.arange(n_sampled)
@@ -449,42 +462,34 @@ default="squared-exponential"
         return choose_sizes(
             n_rows,
             n_inputs,
-            _set(self.n_frequencies) if start is None else start.layout.n_frequencies,
-            _set(self.n_trees),
-            _set(self.leaf_size),
-            _set(self.max_iter),
-            _set(self.n_sketches),
-            MemoryShares.of(_set(self.max_memory), n_inputs),
+            MemoryShares.of(self.max_memory, n_inputs),
+            n_frequencies=self.n_frequencies if start is None else start.layout.n_frequencies,
+            n_trees=self.n_trees,
+            leaf_size=self.leaf_size,
+            max_iter=self.max_iter,
+            n_sketches=self.n_sketches,
         )
 
-    def _fitting(
-        self, units: Standardizer, rows: TrainingRows, seed: int, deadline: float, start: Parameters | None
-    ) -> ForestFitting:
-        """Resolve the settings."""
-        sizes = self._sizes(rows.table.n_rows, rows.sample.X.shape[1], start)
-        groups = TreeRecipe.groups_of(sizes.depth)
-        recipe = TreeRecipe(groups, 2**sizes.depth, _set(self.n_sketches), self.shrink)
-        return ForestFitting(
-            units=units,
-            rows=rows,
-            sizes=sizes,
-            recipe=recipe,
+    def _settings(self, rows: TrainingRows, seed: int, start: Parameters | None) -> ForestSettings:
+        """Settings resolved for a table."""
+        return ForestSettings(
+            sizes=self._sizes(rows.table.n_rows, rows.sample.X.shape[1], start),
             kernel=self.kernel,
             learning_rate=self.learning_rate,
             tol=self.tol,
-            seed=seed,
-            n_jobs=self.n_jobs,
+            n_sketches=self.n_sketches,
+            shrink=self.shrink,
             correct=self.correct,
-            deadline=deadline,
-            start=start,
+            n_jobs=self.n_jobs,
+            seed=seed,
         )
 
     def _last(self) -> Parameters | None:
-        """Where this fit goes on: the last solution, if the settings still ask for one of its shape."""
-        if not (self.warm_start and hasattr(self, "_parameters")):
+        """Parameters that this fit goes on from: the last ones, if the settings still ask for their shape."""
+        if not (self.warm_start and hasattr(self, "_fitted")):
             return None
-        last, wanted = self._parameters, _set(self.n_frequencies)
-        if last.layout.n_inputs != self.n_features_in_ or wanted not in (None, last.layout.n_frequencies):
+        last = self._fitted.parameters
+        if last.layout.n_inputs != self.n_features_in_ or self.n_frequencies not in ("auto", last.layout.n_frequencies):
             raise ValueError(
                 f"cannot go on from {last.layout.n_frequencies} frequencies of {last.layout.n_inputs} inputs: now "
                 f"n_frequencies={self.n_frequencies} and there are {self.n_features_in_} inputs; "
@@ -492,7 +497,37 @@ default="squared-exponential"
             )
         return last
 
+    def predict_distribution(self, X: ArrayLike) -> StudentMixture:
+        """Predictive distributions of observations.
 
-def _set(value: Any) -> Any:  # noqa: ANN401  a setting
-    """A setting, None where it is left to us."""
-    return None if isinstance(value, str) else value
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        StudentMixture
+            A distribution for each row, in the target's units.
+        """
+        check_is_fitted(self)
+        return self._fitted.distribution(check_inputs(self, X), self.n_jobs)
+
+    def noise_variance(self, X: ArrayLike) -> Array:
+        """Variance of the noise in the region of each row of X (n, d), shape (n,), in squared target units."""
+        return np.concatenate([self._fitted.noise_variance(part, self.n_jobs) for part in self._parts(X)])
+
+    def _means(self, X: ArrayLike) -> Array:
+        return np.concatenate([self._fitted.means(part, self.n_jobs) for part in self._parts(X)])
+
+    def _distributions(self, X: ArrayLike) -> Iterator[StudentMixture]:
+        return (self._fitted.distribution(part, self.n_jobs) for part in self._parts(X))
+
+    def _parts(self, X: ArrayLike) -> list[Array]:
+        """Rows to predict, checked, some at a time."""
+        check_is_fitted(self)
+        X = check_inputs(self, X)
+        return [X[start : start + PREDICT_ROWS] for start in range(0, len(X), PREDICT_ROWS)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")

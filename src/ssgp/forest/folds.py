@@ -1,23 +1,20 @@
-"""What trees say of rows they have not seen: it chooses their leaves, corrects and calibrates them."""
+"""Rows held out of trees: they choose the trees' leaves, correct their errors and calibrate their mixture."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.forest.calibration import Calibration, Components, fit_calibration
 from ssgp.forest.correction import Correction, Residuals, fit_booster, fit_correction
-from ssgp.forest.leaf_features import Waves
-from ssgp.forest.trees import LeftOut, SpectralTree
-from ssgp.rows.partition import BisectingTree
+from ssgp.forest.nodes import LeaveOneOut
+from ssgp.forest.tree import SpectralTree, TreeSkeleton
+from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import RowTable
-from ssgp.rows.standardized import Rows
 
-__all__ = ["Seedling", "Trial", "choose_level", "learn_calibration", "learn_correction"]
+__all__ = ["Fold", "choose_level", "learn_calibration", "learn_correction"]
 
-Array = NDArray[np.floating]
-
-# A finer level is taken where it is better than a coarser one by so many nats a held-out row.
+# A finer level is taken where it is better than a coarser one by so many nats per held-out row.
 WORTH = 0.003
 CHOOSING_ROWS = 2000
 # More rows than these do not make the correction better.
@@ -25,103 +22,92 @@ CORRECTING_ROWS = 500_000
 
 
 @dataclass(frozen=True)
-class Seedling:
-    """What a tree is before rows fill it: its leaves, its waves, the seed of its sketches, its levels of models."""
-
-    partition: BisectingTree
-    waves: Waves
-    seed: int
-    groups: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Trees planted without some rows, and what they say of these.
+class Fold:
+    """Trees fitted without some rows, and their predictions of these.
 
     Attributes
     ----------
     trees : tuple of SpectralTree
         With all levels that could predict.
-    seedlings : list of Seedling
-        Of the trees.
-    seen : RowTable
-        The rows the trees were planted with.
-    unseen : Rows
+    skeletons : list of TreeSkeleton
+        The trees without their rows.
+    table : RowTable
+        The rows that the trees were fitted to.
+    held_out : Rows
         The others.
-    said : list of Components
-        Of the unseen rows, by level.
-    left_out : list of LeftOut
-        Of the seen rows, by some of the trees.
+    components : list of Components
+        Predictions of the held-out rows, by level.
+    leave_one_out : list of LeaveOneOut
+        Errors of some of the trees on rows they were fitted to.
     """
 
     trees: tuple[SpectralTree, ...]
-    seedlings: list[Seedling]
-    seen: RowTable
-    unseen: Rows
-    said: list[Components]
-    left_out: list[LeftOut]
+    skeletons: list[TreeSkeleton]
+    table: RowTable
+    held_out: Rows
+    components: list[Components]
+    leave_one_out: list[LeaveOneOut]
 
-    def residuals(self, level: int) -> Residuals:
-        """Errors on the unseen rows, of all trees together."""
-        known = self.said[level]
-        return Residuals(
-            self.unseen.X, self.unseen.y - known.mean.mean(axis=0), known.noise_deviation(), self.unseen.weight
-        )
+    def held_out_residuals(self, level: int) -> Residuals:
+        """Errors of all trees together on the held-out rows."""
+        components, rows = self.components[level], self.held_out
+        error = rows.y - components.mean.mean(axis=0)
+        return Residuals(rows.X, error, components.noise_deviation(), rows.weight)
 
-    def left_out_residuals(self, level: int) -> Residuals:
-        """Errors on seen rows, each left out of the trees that looked at it; rows that none did are not there."""
-        looked = [said.rows for said in self.left_out]
-        some, which = np.unique(np.concatenate([np.empty(0, np.int64), *looked]), return_inverse=True)
+    def leave_one_out_residuals(self, level: int) -> Residuals:
+        """Errors on rows that trees were fitted to, each left out, averaged over the trees that have it."""
+        numbers = np.concatenate([np.empty(0, np.int64), *(part.rows for part in self.leave_one_out)])
+        distinct, which = np.unique(numbers, return_inverse=True)
 
         def mean(by_level: list[Array]) -> Array:
-            values = np.concatenate([np.empty(0), *(own[level] for own in by_level)])
-            return np.bincount(which, values, len(some)) / np.bincount(which, minlength=len(some))
+            values = np.concatenate([np.empty(0), *(part[level] for part in by_level)])
+            return np.bincount(which, values, len(distinct)) / np.bincount(which, minlength=len(distinct))
 
-        error = mean([said.error for said in self.left_out])
-        variance = mean([said.noise_variance for said in self.left_out])
+        error = mean([part.error for part in self.leave_one_out])
+        variance = mean([part.noise_variance for part in self.leave_one_out])
         # Evenly from all of the table, which may be sorted.
-        n_kept = min(len(some), CORRECTING_ROWS)
-        kept = np.arange(n_kept) * len(some) // max(1, n_kept)
-        rows = self.seen.take(some[kept])
+        n_kept = min(len(distinct), CORRECTING_ROWS)
+        kept = np.arange(n_kept) * len(distinct) // max(1, n_kept)
+        rows = self.table.take(distinct[kept])
         return Residuals(rows.X, error[kept], np.sqrt(variance[kept]), rows.weight)
 
 
-def choose_level(trials: list[Trial]) -> int:
-    """The level of the trees at which unseen rows are most probable, the coarser of equals."""
-    scores = []
-    for level in range(len(trials[0].said)):
-        known, y, weight = _together(trials, [trial.said[level] for trial in trials])
-        some = slice(None, CHOOSING_ROWS)
-        scores.append(fit_calibration(known.rows(some), y[some], None if weight is None else weight[some])[1])
+def choose_level(folds: list[Fold]) -> int:
+    """The level of the trees at which held-out rows are most probable, the coarser of equals."""
+    first, scores = slice(None, CHOOSING_ROWS), []
+    for level in range(len(folds[0].components)):
+        components, y, weight = _pooled(folds, [fold.components[level] for fold in folds])
+        weight = None if weight is None else weight[first]
+        scores.append(fit_calibration(components.rows(first), y[first], weight)[1])
     return int(np.flatnonzero(np.array(scores) >= max(scores) - WORTH)[0])
 
 
-def learn_correction(trials: list[Trial], level: int, seed: int, n_threads: int) -> Correction | None:
-    """Of the trees' common errors, judged on the unseen rows; None where it does not help."""
-    boosters = [fit_booster(trial.left_out_residuals(level), seed, n_threads) for trial in trials]
+def learn_correction(folds: list[Fold], level: int, seed: int, n_threads: int) -> Correction | None:
+    """Boosted trees that correct the trees' common errors, judged on the held-out rows; None where they do not help."""
+    boosters = [fit_booster(fold.leave_one_out_residuals(level), seed, n_threads) for fold in folds]
     fitted = [booster for booster in boosters if booster is not None]
-    if len(fitted) < len(trials):
+    if len(fitted) < len(folds):
         return None
-    return fit_correction(fitted, [trial.residuals(level) for trial in trials], n_threads)
+    return fit_correction(fitted, [fold.held_out_residuals(level) for fold in folds], n_threads)
 
 
-def learn_calibration(trials: list[Trial], level: int, correction: Correction | None, n_threads: int) -> Calibration:
-    """Of the trees' corrected mixture, from the unseen rows of every trial and that trial's own correction."""
-    known = [trial.said[level] for trial in trials]
+def learn_calibration(folds: list[Fold], level: int, correction: Correction | None, n_threads: int) -> Calibration:
+    """Calibration of the corrected mixture on the held-out rows of every fold, by that fold's own booster."""
+    components = [fold.components[level] for fold in folds]
     if correction is not None:
-        known = [
-            said.shifted(replace(correction, boosters=(own,))(trial.unseen.X, said.noise_deviation(), n_threads))
-            for said, own, trial in zip(known, correction.boosters, trials, strict=True)
+        components = [
+            part.shifted(replace(correction, boosters=(booster,))(fold.held_out.X, part.noise_deviation(), n_threads))
+            for part, booster, fold in zip(components, correction.boosters, folds, strict=True)
         ]
-    return fit_calibration(*_together(trials, known))[0]
+    return fit_calibration(*_pooled(folds, components))[0]
 
 
-def _together(trials: list[Trial], known: list[Components]) -> tuple[Components, Array, Array | None]:
-    """Components, targets and weights of the unseen rows of all trials."""
-    fewest = min(len(part.mean) for part in known)
-    weights = [trial.unseen.weight for trial in trials]
+def _pooled(folds: list[Fold], components: list[Components]) -> tuple[Components, Array, Array | None]:
+    """Components, targets and weights of the held-out rows of all folds; of the trees that all of them have."""
+    fewest = min(len(part.mean) for part in components)
+    weights = [fold.held_out.weight for fold in folds]
     return (
-        Components.concatenate([part.take(fewest) for part in known], axis=1),
-        np.concatenate([trial.unseen.y for trial in trials]).astype(float),
+        Components.concatenate([part.take(fewest) for part in components], axis=1),
+        np.concatenate([fold.held_out.y for fold in folds]).astype(float),
         None if weights[0] is None else np.concatenate([w for w in weights if w is not None]).astype(float),
     )

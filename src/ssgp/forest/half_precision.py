@@ -4,25 +4,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Packed", "pack"]
+from ssgp._utils.arrays import Array, Indices
 
-Array = NDArray[np.floating]
+__all__ = ["HalfPrecision", "to_half_precision"]
 
 # Rounding to half precision moves an entry by 2^-11 of itself at most; products with features of
 # mean square 1/2 may lose so much of the deviation they matter against.
 HALF_ULP = 2.0**-11
 TOLERATED = 0.05
-# So many times as many vectors as are asked for are not unpacked for them.
+# Where there are so many times as many vectors as rows, they are not all taken to single precision.
 FEW_TIMES = 8
-# Of vectors that are gathered, where a node has several.
+# Numbers that are gathered at a time, where a node has several vectors.
 NUMBERS_AT_ONCE = 1 << 23
 
 
 @dataclass(frozen=True)
-class Packed:
-    """k vectors for each of p nodes.
+class HalfPrecision:
+    """k vectors for each of p nodes, in half precision or, where that would not do, in single precision.
 
     Attributes
     ----------
@@ -37,43 +36,43 @@ class Packed:
 
     @property
     def nbytes(self) -> int:
-        """Bytes."""
+        """Bytes of both arrays."""
         return self.values.nbytes + self.scale.nbytes
 
     @cached_property
     def _singles(self) -> Array:
-        """Single precision, vectors scaled back: what predictions of many rows are made from."""
+        """The vectors in single precision: what predictions of many rows are made from."""
         return self.values.astype(np.float32) * self.scale[:, :, None]
 
-    def dot(self, phi: Array, node: NDArray[np.integer]) -> Array:
-        """Products of each row's features (n, q) with its node's vectors, shape (n, k)."""
+    def dot(self, phi: Array, node: Indices) -> Array:
+        """Products of each row's features (n, q) with the vectors of its node, shape (n, k)."""
         n_vectors = self.values.shape[1]
         if n_vectors == 1:
-            return np.einsum("nq,nq->n", phi, self._taken(node)[:, 0])[:, None]
+            return np.einsum("nq,nq->n", phi, self._vectors(node)[:, 0])[:, None]
         out = np.empty((len(phi), n_vectors), np.float32)
         step = max(1, NUMBERS_AT_ONCE // self.values[0].size)
         for start in range(0, len(phi), step):
             part = slice(start, start + step)
-            out[part] = np.einsum("nq,nkq->nk", phi[part], self._taken(node[part]))
+            out[part] = np.einsum("nq,nkq->nk", phi[part], self._vectors(node[part]))
         return out
 
-    def _taken(self, node: NDArray[np.integer]) -> Array:
+    def _vectors(self, node: Indices) -> Array:
         """Vectors (n, k, q) of nodes in single precision: few of them without unpacking all."""
         if "_singles" not in vars(self) and FEW_TIMES * len(node) < len(self.values):
             return self.values[node].astype(np.float32) * self.scale[node][:, :, None]
         return self._singles.take(node, axis=0, mode="clip")
 
     def __getstate__(self) -> dict:
-        """Pickle what was packed alone."""
+        """Pickle the half precision alone."""
         return {"values": self.values, "scale": self.scale}
 
 
-def pack(vectors: Array, matters: Array) -> Packed:
-    """Pack vectors (p, k, q); `matters` (p,) is the deviation that a product's rounding is held against."""
+def to_half_precision(vectors: Array, tolerance: Array) -> HalfPrecision:
+    """Vectors (p, k, q) in half precision; a product's rounding is held against the deviations `tolerance` (p,)."""
     scale = np.maximum(vectors.max(axis=2), -vectors.min(axis=2))
     scale[scale == 0] = 1.0
     rounding = HALF_ULP * np.sqrt(np.einsum("pkq,pkq->pk", vectors, vectors) / 6.0)
-    fine = np.mean(rounding <= TOLERATED * matters[:, None]) > 0.99
+    fine = np.mean(rounding <= TOLERATED * tolerance[:, None]) > 0.99
     values = np.empty(vectors.shape, np.float16 if fine else np.float32)
     np.divide(vectors, scale[:, :, None], out=values, casting="same_kind")
-    return Packed(values, scale.astype(np.float32))
+    return HalfPrecision(values, scale.astype(np.float32))

@@ -1,21 +1,23 @@
-"""The features that trees of a forest share: m waves, a constant and linear functions, in one product."""
+"""The features of a tree's leaves: m waves, a constant and linear functions, in one product."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Waves"]
+from ssgp._utils.arrays import Array
 
-Array = NDArray[np.floating]
+__all__ = ["LeafFeatures"]
+
+# Rows of a product, where a row's features must not depend on which rows come with it.
+TILE_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
-class Waves:
+class LeafFeatures:
     """A draw of the frequencies, ready for use.
 
-    `features` and `trend_features` of `ssgp.spectrum.features` side by side, but a row's features are neighbours
-    in memory: predictions gather leaves' weights row by row.
+    The features are `features` and `trend_features` of `ssgp.spectrum.features` side by side, but those of a row are
+    neighbours in memory: predictions gather leaves' weights row by row.
 
     Attributes
     ----------
@@ -30,8 +32,8 @@ class Waves:
     n_cosines: int
 
     @classmethod
-    def of(cls, frequencies: Array, lengthscale: Array) -> "Waves":
-        """Waves of frequencies (m, d), with trends in units of the lengthscales (d,)."""
+    def of(cls, frequencies: Array, lengthscale: Array) -> "LeafFeatures":
+        """Features of frequencies (m, d), with trends in units of the lengthscales (d,)."""
         m, d = frequencies.shape
         phases = 2.0 * np.pi * np.tile(frequencies.T, 2)
         slopes = np.diag(np.sqrt(m / d) / lengthscale)
@@ -44,8 +46,20 @@ class Waves:
         """Waves and trend together, q = 2m + 1 + d."""
         return self.projection.shape[1]
 
-    def features(self, joined: Array) -> Array:
-        """Features of rows [x, 1] (..., d + 1), shape (..., q)."""
-        phi = joined @ self.projection
+    def __call__(self, X: Array) -> Array:
+        """Features of stacks of rows (..., n, d), shape (..., n, q)."""
+        joined = np.concatenate([X, np.ones((*X.shape[:-1], 1), X.dtype)], axis=-1)
+        return self._with_cosines(joined @ self.projection)
+
+    def in_tiles(self, X: Array) -> Array:
+        """Features of rows (n, d), shape (n, q), by products of one shape: a row has the same ones in any company."""
+        n_rows, n_tiles = len(X), -(-len(X) // TILE_ROWS)
+        joined = np.zeros((n_tiles, TILE_ROWS, X.shape[1] + 1), X.dtype)
+        flat = joined.reshape(n_tiles * TILE_ROWS, -1)
+        flat[:n_rows, :-1], flat[:n_rows, -1] = X, 1.0
+        return self._with_cosines((joined @ self.projection).reshape(len(flat), -1)[:n_rows])
+
+    def _with_cosines(self, phi: Array) -> Array:
+        """Cosines in the place of phases."""
         np.cos(phi[..., : self.n_cosines], out=phi[..., : self.n_cosines])
         return phi

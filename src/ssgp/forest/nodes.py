@@ -1,247 +1,363 @@
-"""Nodes of a tree: sums over their rows, and the Student-t models that the sums determine.
+"""Models of the nodes of a tree, solved from rows that are sorted by leaf.
 
-A branch is a group of neighbouring leaves. Its rows are read once, every leaf's sums are taken, and
-the models are solved from the branch down: a node's weights are shrunk towards its parent's,
-which have seen more rows, and the branch's towards zero. What is one leaf too small to tell
-is left as its ancestors have it, so that small leaves do no harm.
+A branch is a group of neighbouring leaves. Its rows are read once, every leaf's sums are taken, and the models are
+solved from the branch down: a node's weights are shrunk towards its parent's, which have seen more rows, and the
+branch's towards zero. What one leaf is too small to tell is left as its ancestors have it, so that small leaves do no
+harm. Every node has a noise variance of its own, estimated under a prior that all nodes of a level make most probable.
 """
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessIssue]
 
-from ssgp.spectrum.objectives import LEAST_RIDGE, Block
+from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp.engine.leave_one_out import leave_one_out
+from ssgp.engine.ridge import LeafSums, RidgeSolution, inverse_of_lower, needs_double, solve_ridge, sum_products
+from ssgp.engine.row_ridge import RowRidge, factorize_rows
+from ssgp.engine.stacks import LeafStack, stack_leaves
+from ssgp.forest.half_precision import to_half_precision
+from ssgp.forest.leaf_features import LeafFeatures
+from ssgp.forest.tree import Level, SpectralTree, TreeShape, TreeSkeleton
+from ssgp.rows.blocks import Rows
+from ssgp.rows.row_tables import RowTable, SortedRows
+from ssgp.spectrum.noise import fit_noise_prior
 
-__all__ = ["LeafSums", "NodeArrays", "SolvedNodes", "leaf_sums", "solve_branch"]
+__all__ = ["LeaveOneOut", "fit_tree"]
 
-Array = NDArray[np.floating]
+# Noise variance over signal variance from which residual sums of squares may be taken from float32 sums.
+NOISY = 0.02
+# Rows per feature up to which leaves are sooner solved in the space of their rows.
+SMALL = 0.6
+# Numbers of features, and of sums over rows, that are held at once.
+FEATURES_AT_ONCE = 1 << 20
+SUMS_AT_ONCE = 1 << 20
+# Rounding of a sketch is held against this much of a leverage's root.
+SKETCH_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True)
-class LeafSums:
-    """Sufficient statistics of p nodes.
+class LeaveOneOut:
+    """Errors of a tree on some of its own rows, each left out of it.
 
     Attributes
     ----------
-    products : array of shape (p, q + 1, q + 1)
-        Sums over rows of outer products of [phi, y]: Phi^T W Phi, Phi^T W y and y^T W y in one.
-    count : array of shape (p,)
-        Rows, or the sum of their weights.
+    rows : int array of shape (k,)
+        Numbers of the rows in the table, each once.
+    error : array of shape (levels, k), float32
+        Target minus prediction.
+    noise_variance : array of shape (levels, k), float32
+        Noise variances of the rows' nodes.
     """
 
-    products: Array
-    count: Array
-
-    def merge(self, other: "LeafSums") -> "LeafSums":
-        """Statistics of both sets of rows, node by node; associative and commutative."""
-        return LeafSums(self.products + other.products, self.count + other.count)
-
-    def grouped(self, size: int) -> "LeafSums":
-        """Statistics of parents: every `size` neighbours together."""
-        side = self.products.shape[-1]
-        return LeafSums(
-            self.products.reshape(-1, size, side, side).sum(axis=1), self.count.reshape(-1, size).sum(axis=1)
-        )
+    rows: Indices
+    error: Array
+    noise_variance: Array
 
 
-def leaf_sums(phi: Array, block: Block, bounds: NDArray[np.integer], dtype: type[np.floating] = np.float64) -> LeafSums:
-    """Statistics of leaves whose rows are ``bounds[k]:bounds[k + 1]``.
+def fit_tree(
+    table: RowTable,
+    skeleton: TreeSkeleton,
+    ridge: float,
+    n_sketches: int | Literal["exact"],
+    shrink: bool,
+    leave_out: Collection[int] = (),
+) -> tuple[SpectralTree, LeaveOneOut | None]:
+    """Fill a tree: one pass over the rows, branch by branch.
 
     Parameters
     ----------
-    phi : array of shape (n, q)
-        Features of the rows.
-    block : Block
-        The rows, for their targets and weights.
-    bounds : int array of shape (p + 1,)
-        Where the leaves begin and end.
-    dtype : float64 or float32
-        What products of a leaf's features are summed in. Products with the target, and the sums of several
-        leaves, are in float64 either way.
+    table : RowTable
+        Training rows, in any order.
+    skeleton : TreeSkeleton
+        Leaves, features and levels.
+    ridge : float
+        Noise variance over the weights' prior variance: m noise / signal.
+    n_sketches : int or "exact"
+        Vectors that are kept of a node's covariance.
+    shrink : bool
+        Whether weights are shrunk towards the parent's, or all towards zero.
+    leave_out : collection of int
+        Branches whose rows are also predicted, each left out of the tree.
     """
-    size, y = phi.shape[1], block.y.astype(float)
-    phi, target = phi.astype(dtype, copy=False), block.weighted(y)
-    weighted = block.weighted(phi).astype(dtype, copy=False)
-    products = np.empty((len(bounds) - 1, size + 1, size + 1))
-    for k, (start, stop) in enumerate(pairwise(bounds.tolist())):
-        rows = slice(start, stop)
-        products[k, :size, :size] = phi[rows].T @ weighted[rows]
-        products[k, size, :size] = products[k, :size, size] = phi[rows].astype(float).T @ target[rows]
-        products[k, size, size] = y[rows] @ target[rows]
-    count = np.diff(bounds).astype(float)
-    if block.weight is not None:
-        count = np.add.reduceat(np.append(block.weight, 0.0), bounds[:-1]) * (count > 0)
-    return LeafSums(products, count)
+    signs = sketch_signs(n_sketches, skeleton.features.n_features, skeleton.seed)
+    solver = NodeSolver(skeleton.features, skeleton.shape, ridge, signs, shrink)
+    parts = [solver.add(part, leave_out) for part in table.by_leaf(skeleton.partition, solver.shape.leaves_per_branch)]
+    tree = SpectralTree(skeleton.partition, skeleton.features, solver.levels())
+    rows, leaves, errors = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
+    if not len(rows):
+        return tree, None
+    noise = [level.noise_variance[leaves // level.leaves_per_node] for level in tree.levels]
+    return tree, LeaveOneOut(rows, errors, np.array(noise, np.float32))
 
 
-@dataclass(frozen=True)
-class SolvedNodes:
-    """Models of p nodes of one level.
-
-    Attributes
-    ----------
-    weights : array of shape (p, q)
-        Posterior mean of the weights.
-    sketch : array of shape (p, k, q)
-        Rows b with E (b phi)^2 summed over k equal to the leverage phi^T A^-1 phi; exact where k = q.
-    count, rss : arrays of shape (p,)
-        Rows, and penalised residual sum of squares.
-    log_determinant : array of shape (p,)
-        log |A / ridge|.
-    ridge : array of shape (p,)
-        The ridge, raised where rounding asks for it.
-    factor : array of shape (p, q, q), or None
-        Cholesky factors of A, where they were asked for.
-    """
-
-    weights: Array
-    sketch: Array
-    count: Array
-    rss: Array
-    log_determinant: Array
-    ridge: Array
-    factor: Array | None = None
+def sketch_signs(n_sketches: int | Literal["exact"], n_features: int, seed: int) -> Array:
+    """Rows of random signs S with E S^T S = I, shape (k, q), or the identity."""
+    if n_sketches == "exact" or n_sketches >= n_features:
+        return np.eye(n_features)
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (n_sketches, n_features))
+    return signs / np.sqrt(n_sketches)
 
 
 class NodeArrays:
-    """Room for the models of a level, which come branch by branch; vectors are kept in single precision.
+    """Room for the models of a level, which come some branches at a time; vectors are kept in single precision.
 
     Parameters
     ----------
     n_nodes : int
         p.
-    signs : array of shape (k, q)
-        See `solve_branch`.
+    n_sketches, n_features : int
+        k and q.
     """
 
-    def __init__(self, n_nodes: int, signs: Array) -> None:
-        n_sketches, size = signs.shape
-        weights, sketch = np.empty((n_nodes, size), np.float32), np.empty((n_nodes, n_sketches, size), np.float32)
-        self.nodes, self._filled = SolvedNodes(weights, sketch, *np.empty((4, n_nodes))), 0
+    def __init__(self, n_nodes: int, n_sketches: int, n_features: int) -> None:
+        self.weights = np.empty((n_nodes, n_features), np.float32)
+        self.sketch = np.empty((n_nodes, n_sketches, n_features), np.float32)
+        self.count, self.rss = np.empty(n_nodes), np.empty(n_nodes)
 
-    def append(self, nodes: SolvedNodes) -> None:
-        """The next nodes."""
-        own = slice(self._filled, self._filled + len(nodes.count))
-        for part in dataclasses.fields(SolvedNodes):
-            if part.name != "factor":
-                getattr(self.nodes, part.name)[own] = getattr(nodes, part.name)
-        self._filled = own.stop
+    def put(self, nodes: Indices, weights: Array, sketch: Array, count: Array, rss: Array) -> None:
+        """Keep the models of some nodes."""
+        self.weights[nodes], self.sketch[nodes] = weights, sketch
+        self.count[nodes], self.rss[nodes] = count, rss
+
+    def level(self, leaves_per_node: int) -> Level:
+        """The finished level, with the noise prior under which its nodes are most probable."""
+        prior = fit_noise_prior(self.count, self.rss)
+        deviation = np.sqrt(prior.scale_after(self.rss) / prior.shape_after(self.count))
+        return Level(
+            leaves_per_node,
+            to_half_precision(self.weights[:, None], deviation),
+            to_half_precision(self.sketch, np.full(len(self.count), SKETCH_TOLERANCE)),
+            self.count.astype(np.float32),
+            self.rss.astype(np.float32),
+            prior,
+        )
 
 
-def solve_branch(
-    leaves: LeafSums,
-    groups: Sequence[int],
-    ridge: float,
-    signs: Array,
-    shrink: bool = True,
-    factors: type[np.floating] | None = None,
-) -> list[SolvedNodes]:
-    """Solve a branch from its root down.
+@dataclass(frozen=True)
+class StackedRows:
+    """Rows of a stack of families of leaves: features (f, l n, q), targets (f, l n) and weights, None for ones."""
+
+    stack: LeafStack
+    phi: Array
+    y: Array
+    weight: Array | None
+
+    def by_leaf(self, values: Array) -> Array:
+        """Values of the rows (f, l n, ...) leaf by leaf, shape (f l, n, ...)."""
+        n_families, leaves_per_family, n_rows = self.stack.rows.shape
+        return values.reshape(n_families * leaves_per_family, n_rows, *values.shape[2:])
+
+
+class NodeSolver:
+    """Solves the nodes of a tree from rows sorted by leaf, some branches at a time.
 
     Parameters
     ----------
-    leaves : LeafSums
-        Statistics of the branch's leaves.
-    groups : sequence of int
-        Leaves under a node, for each level from the root (all of them) to the leaves (1).
+    features : LeafFeatures
+        Features of the models.
+    shape : TreeShape
+        Leaves and levels.
     ridge : float
-        m noise / signal.
+        Noise variance over the weights' prior variance.
     signs : array of shape (k, q)
-        What the covariances are sketched with: E signs^T signs = I.
+        What covariances are sketched with.
     shrink : bool
         Whether weights are shrunk towards the parent's, or all towards zero.
-    factors : float64, float32 or None
-        What to return Cholesky factors in, if at all.
-
-    Returns
-    -------
-    list of SolvedNodes
-        For each level.
     """
-    solved: list[SolvedNodes] = []
-    for depth, group in enumerate(groups):
-        prior = None
-        if depth and shrink:
-            prior = np.repeat(solved[-1].weights, groups[depth - 1] // group, axis=0)
-        solved.append(_solve(leaves.grouped(group), prior, ridge, signs, factors))
-    return solved
+
+    def __init__(self, features: LeafFeatures, shape: TreeShape, ridge: float, signs: Array, shrink: bool) -> None:
+        self.features, self.shape, self.ridge, self.signs, self.shrink = features, shape, ridge, signs, shrink
+        self._arrays = [NodeArrays(shape.n_leaves // size, *signs.shape) for size in shape.leaves_per_node]
+
+    def levels(self) -> tuple[Level, ...]:
+        """All levels, once all rows have been added."""
+        return tuple(a.level(size) for a, size in zip(self._arrays, self.shape.leaves_per_node, strict=True))
+
+    def add(self, part: SortedRows, leave_out: Collection[int]) -> tuple[Indices, Indices, Array]:
+        """Solve the branches of some rows.
+
+        Returns
+        -------
+        rows, leaves : int arrays of shape (k,)
+            Numbers in the table of the rows of branches in `leave_out`, and their leaves.
+        errors : array of shape (levels, k), float32
+            Errors of these rows, each left out of the tree.
+        """
+        n_branches, per_branch = part.rows.n_blocks // self.shape.leaves_per_branch, self.shape.leaves_per_branch
+        branches = np.arange(n_branches)
+        left_out = np.isin(part.first_leaf // per_branch + branches, np.fromiter(leave_out, np.int64))
+        sizes = np.diff(part.rows.bounds).reshape(-1, per_branch)
+        small = self._are_small(sizes)
+        row_is_left_out = np.repeat(left_out, sizes.sum(axis=1))
+        errors = np.empty((len(self._arrays), len(part.rows.y) if left_out.any() else 0), np.float32)
+        for alike in (np.flatnonzero((left_out == o) & (small == s)) for o in (False, True) for s in (False, True)):
+            for chunk in self._chunks(alike, sizes):
+                branch = BranchSolver(self, part.rows, chunk, bool(small[chunk[0]]))
+                branch.solve(self._arrays, part.first_leaf)
+                if left_out[chunk[0]]:
+                    branch.leave_one_out(errors)
+        leaves = part.first_leaf + part.rows.labels[row_is_left_out]
+        return part.index[row_is_left_out], leaves, errors[:, row_is_left_out[: errors.shape[1]]]
+
+    def _are_small(self, sizes: Indices) -> Mask:
+        """Which branches, of leaves of these sizes (b, l), have leaves best solved in the space of their rows."""
+        largest = sizes.max(axis=1)
+        return (len(self._arrays) > 1) & (largest > 0) & (largest <= SMALL * self.features.n_features)
+
+    def _chunks(self, branches: Indices, sizes: Indices) -> Iterator[Indices]:
+        """As many branches at a time as memory allows."""
+        size = self.features.n_features
+        load = np.maximum(sizes.sum(axis=1) * size / FEATURES_AT_ONCE, sizes.shape[1] * size**2 / SUMS_AT_ONCE)
+        chunk = np.cumsum(load[branches]).astype(int)
+        for number in np.unique(chunk):
+            yield branches[chunk == number]
 
 
-def _solve(
-    sums: LeafSums, prior: Array | None, ridge: float, signs: Array, factors: type[np.floating] | None
-) -> SolvedNodes:
-    """Solve nodes whose weights have the prior mean given, or zero.
+class BranchSolver:
+    """Solves some branches that are alike.
 
-    One Cholesky factorisation of [[A, c], [c^T, y^T y]] also holds L^-1 c and the residual sum of squares.
+    Parameters
+    ----------
+    tree : NodeSolver
+        What all branches of the tree share.
+    rows : Rows
+        Rows sorted by leaf, a leaf being a block.
+    branches : int array of shape (b,)
+        Branches to solve, counted from the first leaf of the rows.
+    small : bool
+        Whether their leaves are solved in the space of their rows.
     """
-    p, size = len(sums.count), signs.shape[1]
-    bordered = _about(sums.products, prior)
-    diagonal = np.einsum("kii->ki", bordered)
-    floor = LEAST_RIDGE * diagonal[:, :size].sum(axis=1)
-    ridges = np.maximum(ridge, floor)
-    square = np.maximum(diagonal[:, size], 0.0)
-    guard = 1e-12 * square + 1e-30
-    diagonal[:, :size] += ridges[:, None]
-    diagonal[:, size] = square + guard
-    factor = _cholesky(bordered)
-    pivots = np.einsum("kii->ki", factor)
-    weights, sketch = np.empty((p, size)), np.empty((p, len(signs), size))
-    right = np.zeros((size + 1, 1 + len(signs)), order="F")
-    right[:size, 1:] = signs.T
-    for k in range(p):
-        right[:size, 0] = factor[k, size, :size]
-        # The factor's last row is solved for zero, which leaves the system of L^T alone.
-        solution = dtrtrs(factor[k].T, right, lower=0)[0]
-        weights[k], sketch[k] = solution[:size, 0], solution[:size, 1:].T
-    if prior is not None:
-        weights += prior
-    rss = np.maximum(pivots[:, size] ** 2 - guard, 0.0)
-    log_determinant = 2.0 * np.log(pivots[:, :size]).sum(axis=1) - size * np.log(ridges)
-    kept = None if factors is None else factor[:, :size, :size].astype(factors)
-    return SolvedNodes(weights, sketch, sums.count, rss, log_determinant, ridges, kept)
 
+    def __init__(self, tree: NodeSolver, rows: Rows, branches: Indices, small: bool) -> None:
+        self.tree, self.rows, self.small = tree, rows, small
+        sizes, per_branch = tree.shape.leaves_per_node, tree.shape.leaves_per_branch
+        self.leaves = (branches[:, None] * per_branch + np.arange(per_branch)).ravel()
+        # Sums are taken over families of leaves: the nodes of the lowest level that is solved from them.
+        self.leaves_per_family = sizes[-2] if small else 1
+        self.summed_sizes = sizes[:-1] if small else sizes
+        self.double = self._families_need_double()
+        self.solutions: list[RidgeSolution] = []
+        self._small_leaves: list[RowRidge] = []
+        self._kept = list(self._stack()) if self._n_rows() <= self._most_rows() else None
 
-def _about(products: Array, prior: Array | None) -> Array:
-    """Sums of products with y replaced by the residual y - phi^T prior (a copy)."""
-    products = products.copy()
-    if prior is None:
+    def _families_need_double(self) -> Mask:
+        """Whether the rows of each family have to be summed in float64, shape (families,)."""
+        n_features, n_frequencies = self.tree.features.n_features, self.tree.features.n_cosines / 2
+        per_family = self._counts().reshape(-1, self.leaves_per_family).sum(axis=1)
+        return needs_double(per_family, self.tree.ridge, n_features) | (self.tree.ridge <= NOISY * n_frequencies)
+
+    def _counts(self) -> Array:
+        """Rows of the leaves, or sums of their weights, shape (leaves,)."""
+        starts, stops = self.rows.bounds[self.leaves], self.rows.bounds[self.leaves + 1]
+        if self.rows.weight is None:
+            return (stops - starts).astype(float)
+        ends = np.stack([starts, stops], axis=1).ravel()
+        sums = np.add.reduceat(np.append(self.rows.weight.astype(float), 0.0), ends)[::2]
+        return np.where(stops > starts, sums, 0.0)
+
+    def _n_rows(self) -> int:
+        return int(np.sum(self.rows.bounds[self.leaves + 1] - self.rows.bounds[self.leaves]))
+
+    def _most_rows(self) -> int:
+        """Rows whose features are held at once."""
+        return max(1, FEATURES_AT_ONCE // self.tree.features.n_features)
+
+    @property
+    def stacks(self) -> Iterable[StackedRows]:
+        """All rows in stacks: kept, or, of a branch of many rows, which rows that are alike make, computed anew."""
+        return self._stack() if self._kept is None else self._kept
+
+    def _stack(self) -> Iterator[StackedRows]:
+        """All rows, some families at a time."""
+        starts, stops = self.rows.bounds[self.leaves], self.rows.bounds[self.leaves + 1]
+        kinds = self.double.astype(np.int64)
+        for stack in stack_leaves(starts, stops, self.leaves_per_family, kinds, self._most_rows()):
+            n_families = len(stack.families)
+            phi = self.tree.features(self.rows.X[stack.rows.reshape(n_families, -1)])
+            phi[~stack.inside.reshape(n_families, -1)] = 0.0
+            if self.double[stack.families[0]]:
+                phi = phi.astype(float)
+            y = stack.take(self.rows.y).reshape(n_families, -1).astype(float)
+            weight = None if self.rows.weight is None else stack.take(self.rows.weight).reshape(n_families, -1)
+            yield StackedRows(stack, phi, y, weight)
+
+    def solve(self, arrays: list[NodeArrays], first_leaf: int) -> None:
+        """Solve all nodes and keep their models."""
+        counts = self._counts()
+        sums = LeafSums(self._sum(), counts.reshape(-1, self.leaves_per_family).sum(axis=1))
+        for size, level in zip(self.summed_sizes, arrays, strict=False):
+            nodes = sums if size == self.leaves_per_family else sums.grouped(size // self.leaves_per_family)
+            solution = solve_ridge(nodes.products, self._prior(size), self.tree.ridge, self.tree.signs)
+            self.solutions.append(solution)
+            numbers = (first_leaf + self.leaves[::size]) // size
+            level.put(numbers, solution.weights, solution.sketch, nodes.count, solution.rss)
+        if self.small:
+            self._solve_small(arrays[-1], first_leaf, counts)
+
+    def _sum(self) -> Array:
+        """Sums over the rows of the families, shape (families, q + 1, q + 1)."""
+        side = self.tree.features.n_features + 1
+        products = np.zeros((len(self.leaves) // self.leaves_per_family, side, side))
+        for rows in self.stacks:
+            products[rows.stack.families] += sum_products(rows.phi, rows.y, rows.weight, rows.phi.dtype == float)
         return products
-    residual = np.concatenate([-prior, np.ones((len(prior), 1))], axis=1)
-    border = np.matmul(products, residual[:, :, None])[:, :, 0]
-    square = np.einsum("ki,ki->k", border, residual)
-    border[:, -1] = square
-    products[:, -1, :] = border
-    products[:, :, -1] = border
-    return products
 
+    def _prior(self, leaves_per_node: int) -> Array | None:
+        """Weights of the parents of a level's nodes, shape (p, q), None where they are shrunk towards zero."""
+        if not (self.solutions and self.tree.shrink):
+            return None
+        parents = self.solutions[-1].weights
+        return np.repeat(parents, len(self.leaves) // leaves_per_node // len(parents), axis=0)
 
-def _cholesky(matrices: Array) -> Array:
-    """Lower factors; what rounding has made indefinite gets a larger diagonal until it has one."""
-    try:
-        return np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        return np.stack([_careful_cholesky(matrix) for matrix in matrices])
+    def _solve_small(self, level: NodeArrays, first_leaf: int, counts: Array) -> None:
+        """Solve the leaves in the space of their rows; those of families without rows stay as their parents are."""
+        tree, prior = self.tree, self._prior(1)
+        weights = np.zeros((len(self.leaves), tree.features.n_features)) if prior is None else prior.copy()
+        sketch = np.tile(tree.signs / np.sqrt(tree.ridge), (len(self.leaves), 1, 1))
+        rss = np.zeros(len(self.leaves))
+        for rows in self.stacks:
+            families = rows.stack.families[:, None] * self.leaves_per_family
+            leaves = (families + np.arange(self.leaves_per_family)).ravel()
+            solved = self._factorize_small(rows, None if prior is None else prior[leaves])
+            weights[leaves], sketch[leaves], rss[leaves] = solved.weights(), solved.sketch(tree.signs), solved.rss()
+            self._small_leaves.append(solved)
+        level.put(first_leaf + self.leaves, weights, sketch, counts, rss)
 
+    def _factorize_small(self, rows: StackedRows, prior: Array | None) -> RowRidge:
+        """Regressions of a stack's leaves in the space of their rows."""
+        inside = rows.by_leaf(rows.stack.inside.reshape(rows.y.shape))
+        root_weight = inside.astype(float) if rows.weight is None else np.sqrt(rows.by_leaf(rows.weight))
+        return factorize_rows(rows.by_leaf(rows.phi), rows.by_leaf(rows.y), root_weight, prior, self.tree.ridge)
 
-def _careful_cholesky(matrix: Array) -> Array:
-    """Of a bordered matrix whose corner rounding has left too small: the rest keeps the factor it has."""
-    size = len(matrix) - 1
-    inner, jitter = matrix[:size, :size], 1e-12 * np.diag(np.diagonal(matrix)[:size])
-    factor = np.zeros_like(matrix)
-    while True:
-        try:
-            factor[:size, :size] = np.linalg.cholesky(inner)
-            break
-        except np.linalg.LinAlgError:
-            inner, jitter = inner + jitter, 100.0 * jitter
-            if not np.isfinite(jitter).all():
-                raise
-    border = np.linalg.solve(factor[:size, :size], matrix[size, :size])
-    factor[size, :size] = border
-    factor[size, size] = np.sqrt(max(matrix[size, size] - float(border @ border), 1e-12 * matrix[size, size]))
-    return factor
+    def leave_one_out(self, errors: Array) -> None:
+        """Write errors of rows, each left out of the tree, to their places in `errors` (levels, rows)."""
+        inverses = [self._inverse(solution) for solution in self.solutions]
+        for number, rows in enumerate(self.stacks):
+            inside, numbers = rows.stack.inside, rows.stack.rows[rows.stack.inside]
+            moved = None
+            for level, (size, inverse) in enumerate(zip(self.summed_sizes, inverses, strict=True)):
+                node = rows.stack.families * self.leaves_per_family // size
+                more = self.tree.shrink and level + 1 < len(self.tree.shape.leaves_per_node)
+                error, moved = self._left_out(rows, level, inverse[node], node, moved, more)
+                errors[level, numbers] = error.reshape(inside.shape)[inside]
+            if self.small:
+                parents_moved = None if moved is None else rows.by_leaf(moved)
+                error = self._small_leaves[number].leave_one_out_errors(parents_moved)
+                errors[-1, numbers] = error.reshape(inside.shape)[inside]
+
+    def _inverse(self, solution: RidgeSolution) -> Array:
+        """A^-1 of the nodes of a level, in the precision in which rows are left out of them."""
+        root = inverse_of_lower(solution.factor.astype(np.float64 if self.double.any() else np.float32))
+        return np.matmul(root.swapaxes(1, 2), root)
+
+    def _left_out(
+        self, rows: StackedRows, level: int, inverse: Array, node: Indices, moved: Array | None, more: bool
+    ) -> tuple[Array, Array | None]:
+        """Errors of a stack's rows, each left out of its node of a level, and how that moves the node's weights."""
+        solution, kind = self.solutions[level], rows.phi.dtype
+        weights = solution.weights[node].astype(kind)
+        error = rows.y.astype(kind) - np.matmul(rows.phi, weights[:, :, None])[:, :, 0]
+        inverse = inverse.astype(kind, copy=False)
+        return leave_one_out(rows.phi, error, rows.weight, inverse, solution.ridge[node], moved, more)

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from math import ceil, log2
+from typing import Literal
 
-__all__ = ["ForestSizes", "MemoryShares", "choose_sizes"]
+__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "ForestSizes", "MemoryShares", "choose_sizes"]
+
+Auto = Literal["auto"]
 
 # A model takes at most this share of the table it was fitted to (in float64), or so many bytes if that is more.
 MODEL_SHARE = 0.5
@@ -11,28 +14,29 @@ MODEL_BYTES = 4_000_000
 LEAST_LEAF = 20
 MOST_FREQUENCIES = 100
 LEAST_FREQUENCIES = 30
-ROWS_A_FREQUENCY = 20
-# Large tables make do with fewer trees, which share their waves: predictions then compute them less often.
+ROWS_PER_FREQUENCY = 20
+# Large tables make do with fewer trees, which share their features: predictions then compute these less often.
 LARGE = 100_000
 TREES = 16
 TREES_OF_LARGE = 8
-TREES_A_DRAW = 8
+TREES_PER_DRAW = 8
 STEPS = 1500
 # Rows of a block that drives the gradient, for each frequency.
-BLOCK_ROWS_A_FREQUENCY = 7
+BLOCK_ROWS_PER_FREQUENCY = 7
 # Held-out rows: so many settle the calibration to about half a percent of coverage.
 HELD_OUT = 5000
 LEAST_HELD_OUT = 500
+MOST_FOLDS = 10
 # Trees that lack so small a share of the rows are kept; otherwise they are filled again with all.
 NEGLIGIBLE = 1 / 40
 # Bytes that a fit makes do with, besides what it is given, and the fewest it can.
-MEMORY = 2**31
+DEFAULT_MEMORY = 2**31
 LEAST_MEMORY = 2**26
-# More rows than these teach the waves and the trees' cuts nothing; fewer do.
+# More rows than these teach the frequencies and the trees' cuts nothing; fewer do.
 MOST_SAMPLED = 4_000_000
 LEAST_SAMPLED = 50_000
 # Sampled rows from which a leaf's place can be told.
-GROWN_ROWS_A_LEAF = 8
+SAMPLED_ROWS_PER_LEAF = 8
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,11 @@ class MemoryShares:
     Attributes
     ----------
     model_bytes : int
-        Of a fitted model, at most.
+        Bytes of a fitted model, at most.
     sampled_rows : int
         Rows that are kept in memory to learn from, at most.
     part_bytes : int
-        Of rows of a file that are sorted together.
+        Bytes of rows of a file that are sorted together.
     """
 
     model_bytes: int
@@ -54,9 +58,9 @@ class MemoryShares:
     part_bytes: int
 
     @classmethod
-    def of(cls, max_memory: float | None, n_inputs: int) -> "MemoryShares":
-        """Shares of so many bytes, None for our own choice."""
-        memory = int(max_memory or MEMORY)
+    def of(cls, max_memory: float | Auto, n_inputs: int) -> "MemoryShares":
+        """Shares of so many bytes."""
+        memory = DEFAULT_MEMORY if max_memory == "auto" else int(max_memory)
         sampled_rows = memory // 8 // (4 * (n_inputs + 1))
         return cls(memory // 4, max(LEAST_SAMPLED, min(MOST_SAMPLED, sampled_rows)), memory // 64)
 
@@ -70,7 +74,7 @@ class ForestSizes:
     n_frequencies, n_trees, n_draws : int
         m, T, and the number of draws of the frequencies that the trees share.
     depth : int
-        Of the trees: there are 2^depth leaves.
+        Depth of the trees, which have 2^depth leaves.
     block_size : int
         Rows of a block that drives the gradient.
     max_iter : int
@@ -88,7 +92,7 @@ class ForestSizes:
     n_held_out: int
     n_folds: int
 
-    def plants_again(self, n_rows: int) -> bool:
+    def refits(self, n_rows: int) -> bool:
         """Whether trees that lack the rows held out are filled again with all rows."""
         return self.n_folds > 1 or self.n_held_out > NEGLIGIBLE * n_rows
 
@@ -96,45 +100,54 @@ class ForestSizes:
 def choose_sizes(
     n_rows: int,
     n_inputs: int,
-    n_frequencies: int | None,
-    n_trees: int | None,
-    leaf_size: int | None,
-    max_iter: int | None,
-    n_sketches: int | None,
     memory: MemoryShares,
+    *,
+    n_frequencies: int | Auto = "auto",
+    n_trees: int | Auto = "auto",
+    leaf_size: int | Auto = "auto",
+    max_iter: int | Auto = "auto",
+    n_sketches: int | Literal["exact"] = 1,
 ) -> ForestSizes:
-    """Fill in what was not set (None)."""
-    m = n_frequencies or min(MOST_FREQUENCIES, max(LEAST_FREQUENCIES, n_rows // ROWS_A_FREQUENCY))
-    trees = n_trees or (TREES if n_rows < LARGE else TREES_OF_LARGE)
-    smallest = leaf_size or least_leaf(n_rows, n_inputs, m, trees, n_sketches, memory.model_bytes)
+    """Sizes as they were set, and by the size of the table where they are "auto"."""
+    by_rows = min(MOST_FREQUENCIES, max(LEAST_FREQUENCIES, n_rows // ROWS_PER_FREQUENCY))
+    m = by_rows if n_frequencies == "auto" else n_frequencies
+    trees = (TREES if n_rows < LARGE else TREES_OF_LARGE) if n_trees == "auto" else n_trees
+    smallest = least_leaf(n_rows, n_inputs, m, trees, n_sketches, memory) if leaf_size == "auto" else leaf_size
     n_held_out = max(1, min(HELD_OUT, n_rows // 10)) if n_rows > 1 else 0
-    n_folds = min(10, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0
     return ForestSizes(
         n_frequencies=m,
         n_trees=trees,
-        n_draws=trees if n_rows < LARGE else ceil(trees / TREES_A_DRAW),
+        n_draws=trees if n_rows < LARGE else ceil(trees / TREES_PER_DRAW),
         depth=_depth(n_rows, n_rows - n_held_out, smallest, memory.sampled_rows),
-        block_size=BLOCK_ROWS_A_FREQUENCY * m,
-        max_iter=max_iter or STEPS,
+        block_size=BLOCK_ROWS_PER_FREQUENCY * m,
+        max_iter=STEPS if max_iter == "auto" else max_iter,
         n_held_out=n_held_out,
-        n_folds=n_folds,
+        n_folds=min(MOST_FOLDS, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0,
     )
 
 
-def _depth(n_rows: int, n_seen: int, leaf_size: int, sampled_rows: int) -> int:
-    """Of trees with leaves of that size, or as small as a sample can place them, and a row at least in each."""
-    n_leaves = min(n_rows / leaf_size, n_seen)
+def _depth(n_rows: int, n_fitted: int, leaf_size: int, sampled_rows: int) -> int:
+    """Depth of trees with leaves of that size, or as small as a sample can place them, and a row at least in each."""
+    n_leaves = min(n_rows / leaf_size, n_fitted)
     if n_rows > sampled_rows:
-        n_leaves = min(n_leaves, sampled_rows / GROWN_ROWS_A_LEAF)
+        n_leaves = min(n_leaves, sampled_rows / SAMPLED_ROWS_PER_LEAF)
     return int(log2(max(1.0, n_leaves)))
 
 
 def least_leaf(
-    n_rows: int, n_inputs: int, n_frequencies: int, n_trees: int, n_sketches: int | None, model_bytes: int
+    n_rows: int,
+    n_inputs: int,
+    n_frequencies: int,
+    n_trees: int,
+    n_sketches: int | Literal["exact"],
+    memory: MemoryShares,
 ) -> int:
-    """Rows of a leaf for which the model is small enough; leaves are shrunk, so they may be small themselves."""
+    """Rows of a leaf for which the model is small enough; leaves are shrunk, so they may be small themselves.
+
+    Exact covariances count as one sketch: who asks for them has the memory.
+    """
     size = 2 * n_frequencies + 1 + n_inputs
-    vectors = 1 + (1 if n_sketches is None else n_sketches)
+    vectors = 1 + (1 if n_sketches == "exact" else n_sketches)
     leaf_bytes, table_bytes = 2 * n_trees * vectors * size, 8 * n_rows * (n_inputs + 1)
-    allowed = min(max(MODEL_SHARE * table_bytes, MODEL_BYTES), model_bytes)
+    allowed = min(max(MODEL_SHARE * table_bytes, MODEL_BYTES), memory.model_bytes)
     return max(LEAST_LEAF, ceil(n_rows * leaf_bytes / allowed))

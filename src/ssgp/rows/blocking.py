@@ -6,8 +6,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp.rows.partition import NearestRow, Partition, even_kmeans, grow_tree
-from ssgp.rows.standardized import Rows, block_order
+from ssgp.rows.bisecting_tree import grow_tree
+from ssgp.rows.blocks import Rows, block_order
+from ssgp.rows.kmeans import even_kmeans
+from ssgp.rows.partition import NearestRow, Partition
 
 __all__ = ["Blocking", "SampledBlocking", "choose_n_blocks"]
 

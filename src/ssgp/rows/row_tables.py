@@ -11,11 +11,13 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp._utils.checksums import checksum
+from ssgp.engine.descent import ROWS_AT_ONCE
 from ssgp.engine.freed_memory import give_back
-from ssgp.rows.partition import ASSIGN_ROWS, BisectingTree
+from ssgp.rows.bisecting_tree import BisectingTree
+from ssgp.rows.blocks import Rows, block_order
 from ssgp.rows.row_files import RecordFile, RowFile
-from ssgp.rows.standardized import Rows, Standardizer, block_order
-from ssgp.saving.checkpoints import checksum
+from ssgp.rows.standardizer import Standardizer
 
 __all__ = ["FileTable", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
 
@@ -205,8 +207,8 @@ class FileTable:
     @property
     def _chunk(self) -> int:
         """Rows to sort at a time."""
-        affordable = self.part_bytes // self._record.itemsize // ASSIGN_ROWS * ASSIGN_ROWS
-        return min(CHUNK, max(ASSIGN_ROWS, affordable))
+        affordable = self.part_bytes // self._record.itemsize // ROWS_AT_ONCE * ROWS_AT_ONCE
+        return min(CHUNK, max(ROWS_AT_ONCE, affordable))
 
     def _append_run(self, runs: RecordFile, start: int, partition: BisectingTree, ends: Indices) -> Indices:
         """Write a chunk of rows sorted by leaf; return where its parts begin and end."""
@@ -257,7 +259,7 @@ class TrainingRows:
         some = np.arange(n_rows)
         return TrainingRows.in_random_order(self.sample.reorder(some, np.array([0, n_rows])))
 
-    def held_out(self, some: Indices) -> tuple[Rows, Rows, RowTable]:
+    def hold_out(self, some: Indices) -> tuple[Rows, Rows, RowTable]:
         """Some neighbours in the sample, the rest of the sample, and the table without them."""
         kept = np.concatenate([np.arange(some[0]), np.arange(some[-1] + 1, len(self.sample.y))])
         unseen, rest = (self.sample.reorder(own, np.array([0, len(own)])) for own in (some, kept))

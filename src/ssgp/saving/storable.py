@@ -25,12 +25,15 @@ from ssgp.forest.boosted_trees import BoostedTrees
 from ssgp.forest.calibration import Calibration
 from ssgp.forest.correction import Correction
 from ssgp.forest.estimator import SpectralForestRegressor
-from ssgp.forest.folds import Seedling
-from ssgp.forest.half_precision import Packed
-from ssgp.forest.leaf_features import Waves
-from ssgp.forest.trees import Forest, LeftOut, Level, SpectralTree
-from ssgp.rows.partition import BisectingTree, NearestCentre, NearestRow
-from ssgp.rows.standardized import Rows, Standardizer
+from ssgp.forest.fitted import FittedForest, Forest
+from ssgp.forest.half_precision import HalfPrecision
+from ssgp.forest.leaf_features import LeafFeatures
+from ssgp.forest.nodes import LeaveOneOut
+from ssgp.forest.tree import Level, SpectralTree, TreeSkeleton
+from ssgp.rows.bisecting_tree import BisectingTree
+from ssgp.rows.blocks import Rows
+from ssgp.rows.partition import NearestCentre, NearestRow
+from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.flattening import Kind, Kinds, record
 from ssgp.spectrum.bases import Laplace, Logistic, Normal, StudentT
 from ssgp.spectrum.noise import NoisePrior
@@ -69,7 +72,8 @@ RECORDS = (
     Forest,
     Laplace,
     Layout,
-    LeftOut,
+    FittedForest,
+    LeaveOneOut,
     Level,
     LocalModels,
     Logistic,
@@ -80,10 +84,10 @@ RECORDS = (
     Normal,
     Number,
     OneHot,
-    Packed,
+    HalfPrecision,
     Recalibration,
     Rows,
-    Seedling,
+    TreeSkeleton,
     SpectralMap,
     SpectralTree,
     SquaredExponential,
@@ -92,7 +96,7 @@ RECORDS = (
     TargetMeans,
     Time,
     VariationalMap,
-    Waves,
+    LeafFeatures,
     WeightPosterior,
 )
 # Belong to a session, not to a model: callbacks, and who asked for which arguments of `fit`.

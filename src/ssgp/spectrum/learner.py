@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ssgp.rows.blocking import Blocking, SampledBlocking
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Rows
 from ssgp.spectrum.bases import Base
 from ssgp.spectrum.objectives import LocalObjective, Objective
 from ssgp.spectrum.optimizers import Optimizer

@@ -10,56 +10,18 @@ from math import log
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import cho_solve
 from scipy.linalg.blas import dger, sger  # pyright: ignore[reportAttributeAccessIssue]
-from scipy.linalg.lapack import dpotrf, dpotri  # pyright: ignore[reportAttributeAccessIssue]
 
+from ssgp._utils.arrays import Array
+from ssgp.engine.ridge import invert_ridge, needs_double
+from ssgp.rows.blocks import Block
 from ssgp.spectrum.features import features, frequency_gradient, trend_features
 from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior
 from ssgp.spectrum.parameters import Hyperparameters
 
-__all__ = [
-    "FLOAT32_RIDGE",
-    "LEAST_RIDGE",
-    "Block",
-    "BlockGradient",
-    "Draw",
-    "GlobalObjective",
-    "LocalObjective",
-    "Objective",
-]
+__all__ = ["BlockGradient", "Draw", "GlobalObjective", "LocalObjective", "Objective"]
 
-Array = NDArray[np.floating]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
-# float32 sums leave Phi^T Phi uncertain by about 1e-7 of its trace, n m: a ridge near that needs float64 sums.
-FLOAT32_RIDGE = 4e-6
-# Relative to the trace: below it, even float64 sums of float32 features are rounding.
-LEAST_RIDGE = 1e-11
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some rows: X (n, d), y (n,) and their weights (n,), None for ones."""
-
-    X: Array
-    y: Array
-    weight: Array | None = None
-
-    @property
-    def total(self) -> float:
-        """How many rows the block counts for."""
-        return float(len(self.y)) if self.weight is None else float(self.weight.sum(dtype=float))
-
-    def part(self, rows: slice) -> "Block":
-        """Some neighbouring rows, as views."""
-        return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
-
-    def weighted(self, by_row: Array) -> Array:
-        """Rows of an array times their weights."""
-        if self.weight is None:
-            return by_row
-        return by_row * (self.weight if by_row.ndim == 1 else self.weight[:, None])
 
 
 @dataclass(frozen=True)
@@ -157,10 +119,8 @@ class LocalObjective:
             phi = np.concatenate([waves.T, linear.T]).T
         ridge, size, total = hyperparameters.ridge(n_frequencies), phi.shape[1], block.total
         weighted_phi = block.weighted(phi)
-        precise = ridge < FLOAT32_RIDGE * total * n_frequencies
-        gram, moment = _sums(phi, weighted_phi, block.y, precise)
-        factor, inverse = _factorize(gram, ridge)
-        weights = cho_solve((factor, True), moment, check_finite=False)
+        double = bool(needs_double(np.asarray(total), ridge, n_frequencies))
+        weights, inverse, log_determinant = invert_ridge(*_sums(phi, weighted_phi, block.y, double), ridge)
         residual = block.y - phi @ weights.astype(phi.dtype)
         weighted_residual = block.weighted(residual)
         squares = float(weights @ weights)
@@ -170,7 +130,6 @@ class LocalObjective:
             weighted_residual, (precision * weights).astype(phi.dtype), inverse.astype(phi.dtype), weighted_phi
         )
         by_log_ridge = 0.5 * size - 0.5 * ridge * (float(np.trace(inverse)) + precision * squares)
-        log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum()) - size * log(ridge)
         by_waves, by_linear = by_phi[:, : waves.shape[1]], by_phi[:, waves.shape[1] + 1 :]
         return BlockGradient(
             value=float(self.noise_prior.log_evidence(total, rss)) - 0.5 * log_determinant,
@@ -188,19 +147,8 @@ def _outer_minus_product(rows: Array, columns: Array, symmetric: Array, phi: Arr
     return add_outer(1.0, rows, columns, a=out, overwrite_a=True)
 
 
-def _sums(phi: Array, weighted_phi: Array, y: Array, precise: bool) -> tuple[Array, Array]:
-    """Phi^T W Phi and Phi^T W y in float64, summed in float64 where `precise`."""
-    if precise:
+def _sums(phi: Array, weighted_phi: Array, y: Array, double: bool) -> tuple[Array, Array]:
+    """Phi^T W Phi and Phi^T W y in float64, summed in float64 where `double`."""
+    if double:
         phi, weighted_phi = phi.astype(float, copy=False), weighted_phi.astype(float, copy=False)
     return (phi.T @ weighted_phi).astype(float, copy=False), (weighted_phi.T @ y).astype(float, copy=False)
-
-
-def _factorize(gram: Array, ridge: float) -> tuple[Array, Array]:
-    """Lower Cholesky factor and inverse of ``gram + ridge I``, in float64."""
-    gram[np.diag_indices(len(gram))] += max(ridge, LEAST_RIDGE * float(np.trace(gram)))
-    factor, failed = dpotrf(gram, lower=True)
-    if failed:
-        raise np.linalg.LinAlgError("Phi^T Phi + ridge I is not positive definite to rounding")
-    inverse, _ = dpotri(factor, lower=True)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    return factor, inverse

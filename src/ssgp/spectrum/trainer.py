@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Rows
 from ssgp.spectrum.bases import Base
 from ssgp.spectrum.objectives import BlockGradient, Draw, Objective
 from ssgp.spectrum.optimizers import Optimizer

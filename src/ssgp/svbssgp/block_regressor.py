@@ -12,8 +12,8 @@ from ssgp._utils.checks import check_gamma, check_inputs
 from ssgp._utils.progress import CallbackSupportMixin
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import DistributionRegressor
+from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import Partition
-from ssgp.rows.standardized import Rows
 from ssgp.saving.mixin import SaveMixin
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior

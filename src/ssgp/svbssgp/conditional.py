@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.engine.threads import map_in_threads, one_blas_thread
-from ssgp.rows.standardized import Rows
+from ssgp.rows.blocks import Rows
 from ssgp.spectrum.features import features
 from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior, fit_noise_prior
 from ssgp.spectrum.parameters import Hyperparameters
-from ssgp.svbssgp.local_models import LocalModels, block_statistics, solve
+from ssgp.svbssgp.local_models import LocalModels, block_sums, solve_blocks
 
 __all__ = ["Conditional", "condition"]
 
@@ -173,7 +173,7 @@ def _local_models(rows: Rows, frequencies: Array, ridge: float, n_jobs: int | No
     def build(task: tuple[int, int]) -> None:
         draw, start = task
         blocks = range(start, min(start + step, rows.n_blocks))
-        solved = solve(block_statistics(rows, blocks, frequencies[draw]), ridge)
+        solved = solve_blocks(block_sums(rows, blocks, frequencies[draw]), ridge)
         models[draw].weights[start : blocks.stop] = solved.weights
         models[draw].whitener[start : blocks.stop] = solved.whitener
         models[draw].count[start : blocks.stop], models[draw].rss[start : blocks.stop] = solved.count, solved.rss

@@ -15,7 +15,8 @@ from ssgp._utils.checks import check_gamma, check_local_memory, check_memory, ch
 from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.rows.blocking import Blocking, choose_n_blocks
-from ssgp.rows.standardized import Standardizer, even_bounds
+from ssgp.rows.blocks import even_bounds
+from ssgp.rows.standardizer import Standardizer
 from ssgp.spectrum.bases import Base, check_base, resolve_base
 from ssgp.spectrum.learner import Learner
 from ssgp.spectrum.noise import LEARNING_PRIOR

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ssgp._utils.progress import StepHooks
 from ssgp.engine.threads import one_blas_thread
 from ssgp.rows.blocking import Blocking
-from ssgp.rows.standardized import Rows, even_bounds
+from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.spectrum.learner import Learner, report_skipped
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.trainer import Schedule

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ssgp._utils.checks import check_blocks, check_positive
+from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import Partition
-from ssgp.rows.standardized import Rows, Standardizer
+from ssgp.rows.standardizer import Standardizer
 from ssgp.spectrum.bases import Base
 from ssgp.spectrum.learner import Optimizers
 from ssgp.spectrum.noise import LEARNING_PRIOR

@@ -1,46 +1,19 @@
-"""Sufficient statistics of blocks of rows, and the local models they determine."""
+"""The local models of blocks of rows: Gamma_k of Proposition 1."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ssgp.rows.standardized import Rows
+from ssgp._utils.arrays import Array
+from ssgp.engine.ridge import LeafSums, solve_ridge, sum_products
+from ssgp.engine.stacks import stack_leaves
+from ssgp.rows.blocks import Rows
 from ssgp.spectrum.features import features
-from ssgp.spectrum.objectives import Block
 
-__all__ = ["BlockStatistics", "LocalModels", "block_statistics", "solve"]
+__all__ = ["LocalModels", "block_sums", "solve_blocks"]
 
-Array = NDArray[np.floating]
-
-
-@dataclass(frozen=True)
-class BlockStatistics:
-    """What a sparse spectrum model needs to know of some blocks' rows.
-
-    Attributes
-    ----------
-    gram : array of shape (p, 2m, 2m)
-        Phi^T W Phi of each block.
-    moment : array of shape (p, 2m)
-        Phi^T W y of each block.
-    square, count : arrays of shape (p,)
-        y^T W y, and the sum of the weights.
-    """
-
-    gram: Array
-    moment: Array
-    square: Array
-    count: Array
-
-    def merge(self, other: "BlockStatistics") -> "BlockStatistics":
-        """Statistics of both sets of rows, block by block; associative and commutative."""
-        return BlockStatistics(
-            self.gram + other.gram,
-            self.moment + other.moment,
-            self.square + other.square,
-            self.count + other.count,
-        )
+# Rows whose features are held at once.
+ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
@@ -64,39 +37,26 @@ class LocalModels:
     rss: Array
 
 
-def block_statistics(rows: Rows, blocks: range, frequencies: Array) -> BlockStatistics:
-    """Statistics of the given blocks: features in the rows' dtype, sums in float64.
+def block_sums(rows: Rows, blocks: range, frequencies: Array) -> LeafSums:
+    """Sums over the rows of some blocks: features in the rows' precision, sums in float64.
 
-    With float64 sums the Gram matrix of the rounded features is positive semidefinite to
-    1e-16, however many rows are alike; float32 sums are not.
+    With float64 sums the Gram matrix of the rounded features is positive semidefinite to 1e-16, however many rows are
+    alike; float32 sums are not.
     """
-    parts = [_statistics(rows.block(k), frequencies) for k in blocks]
-    gram, moment, square, count = (np.stack(column) for column in zip(*parts, strict=True))
-    return BlockStatistics(gram, moment, square, count)
+    sums = LeafSums.zeros(len(blocks), 2 * len(frequencies))
+    starts, stops = rows.bounds[blocks.start : blocks.stop], rows.bounds[blocks.start + 1 : blocks.stop + 1]
+    for stack in stack_leaves(starts, stops, 1, np.zeros(len(blocks), np.int64), ROWS_AT_ONCE):
+        X, y = (stack.take(column)[:, 0] for column in (rows.X, rows.y))
+        phi = features(X.reshape(-1, X.shape[2]), frequencies).reshape(*X.shape[:2], -1)
+        phi[~stack.inside[:, 0]] = 0.0
+        weight = None if rows.weight is None else stack.take(rows.weight)[:, 0].astype(float)
+        count = stack.inside[:, 0].sum(axis=1) if weight is None else weight.sum(axis=1)
+        sums.add(stack.families, sum_products(phi, y.astype(float), weight, double=True), count)
+    return sums
 
 
-def _statistics(block: Block, frequencies: Array, chunk: int = 4096) -> tuple[Array, Array, float, float]:
-    size = 2 * len(frequencies)
-    gram, moment, square = np.zeros((size, size)), np.zeros(size), 0.0
-    for start in range(0, len(block.y), chunk):
-        rows = block.part(slice(start, start + chunk))
-        phi = features(rows.X, frequencies).astype(float)
-        weighted = rows.weighted(phi)
-        gram += phi.T @ weighted
-        y = rows.y.astype(float)
-        moment += weighted.T @ y
-        square += float(y @ rows.weighted(y))
-    return gram, moment, square, block.total
-
-
-def solve(statistics: BlockStatistics, ridge: float) -> LocalModels:
-    """Solve every block: Gamma_k = gram + ridge I, factorised in float64."""
-    size = statistics.gram.shape[-1]
-    floor = 1e-12 * np.trace(statistics.gram, axis1=1, axis2=2)
-    gamma = statistics.gram + np.maximum(ridge, floor)[:, None, None] * np.eye(size)
-    factor = np.linalg.cholesky(gamma)
-    whitener = np.linalg.inv(factor)
-    half = np.einsum("kij,kj->ki", whitener, statistics.moment)
-    weights = np.einsum("kij,ki->kj", whitener, half)
-    rss = np.maximum(statistics.square - np.einsum("ki,ki->k", half, half), 0.0)
-    return LocalModels(weights.astype(np.float32), whitener.astype(np.float32), statistics.count, rss)
+def solve_blocks(sums: LeafSums, ridge: float) -> LocalModels:
+    """Local models of blocks; the sums are overwritten."""
+    solution = solve_ridge(sums.products, None, ridge, np.eye(sums.products.shape[1] - 1))
+    weights, whitener = solution.weights.astype(np.float32), solution.sketch.astype(np.float32)
+    return LocalModels(weights, whitener, sums.count, solution.rss)

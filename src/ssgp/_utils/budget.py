@@ -1,0 +1,94 @@
+"""How long a fit may take, what it keeps, whom it tells, and what becomes of it when it is cut short."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import inf
+from time import monotonic
+from typing import Protocol, TypeVar
+
+from sklearn.exceptions import ConvergenceWarning
+
+from ssgp._utils.progress import StepHooks
+from ssgp._utils.warning import warn_user
+
+__all__ = ["Budget", "Kept", "NothingKept"]
+
+T = TypeVar("T")
+
+
+class Kept(Protocol):
+    """Finished parts of a fit, from which it goes on after it was killed."""
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """A finished part, computed and kept where it is not there."""
+        ...
+
+    def close(self) -> None:
+        """Keep nothing from now on: a part was cut short, and what follows from it is not the model."""
+        ...
+
+
+class NothingKept:
+    """Parts that are computed every time."""
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """The part, computed."""
+        return compute()
+
+    def close(self) -> None:
+        """Nothing is kept anyway."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a fit may spend; its steps ask here.
+
+    Attributes
+    ----------
+    deadline : float
+        Time on the monotonic clock by which everything should be done.
+    kept : Kept
+        Parts that are finished.
+    hooks : StepHooks or None
+        Those who want to know of every step and tree.
+    """
+
+    deadline: float = inf
+    kept: Kept = field(default_factory=NothingKept)
+    hooks: StepHooks | None = None
+
+    @classmethod
+    def of(cls, max_time: float | None, kept: Kept | None = None) -> "Budget":
+        """A budget of so many seconds from now, None for any number."""
+        deadline = inf if max_time is None else monotonic() + max_time
+        return cls(deadline, NothingKept() if kept is None else kept)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a deadline."""
+        return self.deadline < inf
+
+    def seconds_left(self) -> float:
+        """Seconds until the deadline, negative after it."""
+        return self.deadline - monotonic()
+
+    def one_of(self, n_parts: float) -> "Budget":
+        """The budget of the first of so many equal parts of the time left."""
+        return replace(self, deadline=monotonic() + self.seconds_left() / n_parts)
+
+    def tell_of_tree(self, done: int, total: int) -> None:
+        """A tree of a forest is done."""
+        if self.hooks is not None:
+            self.hooks.after_tree(done, total)
+
+    def attempt(self, work: Callable[[], T], otherwise: Callable[[], T], message: str | Callable[[], str]) -> T:
+        """What `work` returns or, where Ctrl-C cuts it short, what `otherwise` does, with a warning.
+
+        A second Ctrl-C, during `otherwise`, is obeyed.
+        """
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self.kept.close()
+            warn_user(message if isinstance(message, str) else message(), ConvergenceWarning)
+            return otherwise()

@@ -1,0 +1,294 @@
+"""Ridge regressions of many leaves at once, from sums over their rows.
+
+A leaf with features Phi (n, q), targets y and weights W has the model w ~ N(prior, v / ridge I), y ~ N(Phi w, v W^-1).
+With A = Phi^T W Phi + ridge I and c = Phi^T W (y - Phi prior) its posterior mean is prior + A^-1 c, its covariance is
+v A^-1, and its residual sum of squares, penalty included, is what remains of (y - Phi prior)^T W (y - Phi prior) after
+c^T A^-1 c is taken off. One Cholesky factorisation of [[A, c], [c^T, y^T W y]] holds the factor L of A, L^-1 c and the
+root of that remainder.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri  # pyright: ignore[reportAttributeAccessIssue]
+
+from ssgp._utils.arrays import Array, Indices, Mask
+
+__all__ = [
+    "LEAST_RIDGE",
+    "LeafSums",
+    "RidgeSolution",
+    "inverse_of_lower",
+    "invert_ridge",
+    "needs_double",
+    "solve_ridge",
+    "sum_products",
+]
+
+# float32 sums leave Phi^T Phi uncertain by about 1e-7 of its trace, n q / 2: a ridge near that needs float64 sums.
+FLOAT32_RIDGE = 4e-6
+# Relative to the trace: below it, even float64 sums of float32 features are rounding.
+LEAST_RIDGE = 1e-11
+# Side of the diagonal blocks that triangular systems are solved by,
+SOLVED_SIDE = 16
+# and side below which a triangle is inverted as it is.
+INVERTED_SIDE = 32
+
+
+@dataclass(frozen=True)
+class LeafSums:
+    """Sufficient statistics of p leaves.
+
+    Attributes
+    ----------
+    products : array of shape (p, q + 1, q + 1)
+        Sums over rows of outer products of [phi, y]: Phi^T W Phi, Phi^T W y and y^T W y in one.
+    count : array of shape (p,)
+        Rows, or the sum of their weights.
+    """
+
+    products: Array
+    count: Array
+
+    @classmethod
+    def zeros(cls, n_leaves: int, n_features: int) -> "LeafSums":
+        """Sums over no rows."""
+        return cls(np.zeros((n_leaves, n_features + 1, n_features + 1)), np.zeros(n_leaves))
+
+    def add(self, leaves: Indices, products: Array, count: Array) -> None:
+        """Add sums over more rows of some leaves, each named once."""
+        self.products[leaves] += products
+        self.count[leaves] += count
+
+    def merge(self, other: "LeafSums") -> "LeafSums":
+        """Statistics of both sets of rows, leaf by leaf; associative and commutative."""
+        return LeafSums(self.products + other.products, self.count + other.count)
+
+    def grouped(self, n_together: int) -> "LeafSums":
+        """Statistics of parents: so many neighbours together."""
+        side = self.products.shape[-1]
+        products = self.products.reshape(-1, n_together, side, side).sum(axis=1)
+        return LeafSums(products, self.count.reshape(-1, n_together).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class RidgeSolution:
+    """Models of p leaves.
+
+    Attributes
+    ----------
+    weights : array of shape (p, q)
+        Posterior means of the weights.
+    sketch : array of shape (p, k, q)
+        Rows b of which the sum of (b phi)^2 has the leverage phi^T A^-1 phi as its mean over random signs; with the
+        identity in the place of signs it is L^-1, and the sum is the leverage itself.
+    rss : array of shape (p,)
+        Residual sums of squares, penalties included.
+    log_determinant : array of shape (p,)
+        log |A / ridge|.
+    ridge : array of shape (p,)
+        The ridge, raised where rounding asks for it.
+    factor : array of shape (p, q, q)
+        Lower Cholesky factors L of A.
+    """
+
+    weights: Array
+    sketch: Array
+    rss: Array
+    log_determinant: Array
+    ridge: Array
+    factor: Array
+
+
+def needs_double(n_rows: Array, ridge: float, n_features: int) -> Mask:
+    """Whether sums over so many rows have to be taken in float64 for a ridge to count, for each leaf."""
+    return ridge <= FLOAT32_RIDGE * n_rows * n_features
+
+
+def sum_products(phi: Array, y: Array, weight: Array | None, double: bool) -> Array:
+    """Sums over rows of outer products of [phi, y]: Phi^T W Phi, Phi^T W y and y^T W y in one.
+
+    Parameters
+    ----------
+    phi : array of shape (p, n, q)
+        Features, zero for fillers.
+    y : array of shape (p, n), float64
+        Targets.
+    weight : array of shape (p, n) or None
+        Weights of the rows, None for ones.
+    double : bool
+        Whether products of features are summed in float64. Those with the target always are.
+
+    Returns
+    -------
+    array of shape (p, q + 1, q + 1), float64
+        Symmetric matrices.
+    """
+    n_leaves, _, size = phi.shape
+    precise = phi.astype(float, copy=False)
+    phi = precise if double else phi
+    weighted = phi if weight is None else phi * weight[:, :, None].astype(phi.dtype)
+    target = y if weight is None else weight * y
+    products = np.empty((n_leaves, size + 1, size + 1))
+    products[:, :size, :size] = np.matmul(phi.swapaxes(1, 2), weighted)
+    products[:, size, :size] = np.matmul(target[:, None], precise)[:, 0]
+    products[:, :size, size] = products[:, size, :size]
+    products[:, size, size] = np.einsum("pn,pn->p", y, target)
+    return products
+
+
+def solve_ridge(products: Array, prior: Array | None, ridge: float, signs: Array) -> RidgeSolution:
+    """Models of leaves from sums over their rows.
+
+    Parameters
+    ----------
+    products : array of shape (p, q + 1, q + 1)
+        See `sum_products`; overwritten.
+    prior : array of shape (p, q) or None
+        Prior means of the weights, None for zeros.
+    ridge : float
+        Noise variance over the weights' prior variance.
+    signs : array of shape (k, q)
+        What the covariances are sketched with: random rows with E signs^T signs = I, or the identity.
+    """
+    size = signs.shape[1]
+    if prior is not None:
+        _move_target(products, prior)
+    diagonal = np.einsum("pii->pi", products)
+    ridges = np.maximum(ridge, LEAST_RIDGE * diagonal[:, :size].sum(axis=1))
+    square = np.maximum(diagonal[:, size], 0.0)
+    # Enough for the factor to exist where the features explain the target but for rounding.
+    guard = 1e-12 * square + 1e-30
+    diagonal[:, :size] += ridges[:, None]
+    diagonal[:, size] = square + guard
+    bordered = _cholesky(products)
+    factor, pivots = bordered[:, :size, :size], np.einsum("pii->pi", bordered)
+    weights, sketch = _solve_for_weights(factor, bordered[:, size, :size], signs)
+    return RidgeSolution(
+        weights=weights if prior is None else weights + prior,
+        sketch=sketch,
+        rss=np.maximum(pivots[:, size] ** 2 - guard, 0.0),
+        log_determinant=2.0 * np.log(pivots[:, :size]).sum(axis=1) - size * np.log(ridges),
+        ridge=ridges,
+        factor=factor,
+    )
+
+
+def invert_ridge(gram: Array, moment: Array, ridge: float) -> tuple[Array, Array, float]:
+    """The model of one leaf with the inverse that gradients ask for; LAPACK has it without forming a triangle's.
+
+    Parameters
+    ----------
+    gram : array of shape (q, q)
+        Phi^T W Phi; overwritten.
+    moment : array of shape (q,)
+        Phi^T W y.
+    ridge : float
+        Noise variance over the weights' prior variance.
+
+    Returns
+    -------
+    weights, inverse : arrays of shape (q,) and (q, q)
+        A^-1 Phi^T W y, and A^-1.
+    log_determinant : float
+        log |A / ridge|.
+    """
+    gram[np.diag_indices(len(gram))] += max(ridge, LEAST_RIDGE * float(np.trace(gram)))
+    factor, failed = dpotrf(gram, lower=True)
+    if failed:
+        raise np.linalg.LinAlgError("Phi^T Phi + ridge I is not positive definite to rounding")
+    weights = cho_solve((factor, True), moment, check_finite=False)
+    lower, _ = dpotri(factor, lower=True)
+    inverse = np.tril(lower) + np.tril(lower, -1).T
+    return weights, inverse, 2.0 * float(np.log(np.diagonal(factor)).sum()) - len(gram) * float(np.log(ridge))
+
+
+def _move_target(products: Array, prior: Array) -> None:
+    """Replace y by the residual y - phi^T prior in sums of products."""
+    residual = np.concatenate([-prior, np.ones((len(prior), 1))], axis=1)
+    border = np.matmul(products, residual[:, :, None])[:, :, 0]
+    border[:, -1] = np.einsum("pi,pi->p", border, residual)
+    products[:, -1, :] = border
+    products[:, :, -1] = border
+
+
+def _solve_for_weights(factor: Array, whitened: Array, signs: Array) -> tuple[Array, Array]:
+    """Weights L^-T (L^-1 c), shape (p, q), and sketches signs L^-1, shape (p, k, q)."""
+    n_signs, size = signs.shape
+    if n_signs == size:
+        inverse = inverse_of_lower(factor)
+        sketch = inverse if np.array_equal(signs, np.eye(size)) else np.matmul(signs, inverse)
+        return np.matmul(whitened[:, None], inverse)[:, 0], sketch
+    right = np.empty((len(factor), size, 1 + n_signs))
+    right[:, :, 0], right[:, :, 1:] = whitened, signs.T
+    solved = _solve_transposed(factor, right)
+    return solved[:, :, 0], solved[:, :, 1:].swapaxes(1, 2)
+
+
+def _solve_transposed(factor: Array, right: Array) -> Array:
+    """L^-T times matrices (p, q, k), which are overwritten, by blocks from the last to the first."""
+    size = factor.shape[1]
+    inverses = _diagonal_inverses(factor)
+    for block in reversed(range(inverses.shape[1])):
+        own = slice(block * SOLVED_SIDE, min((block + 1) * SOLVED_SIDE, size))
+        side = own.stop - own.start
+        right[:, own] = np.matmul(inverses[:, block, :side, :side].swapaxes(1, 2), right[:, own])
+        right[:, : own.start] -= np.matmul(factor[:, own, : own.start].swapaxes(1, 2), right[:, own])
+    return right
+
+
+def _diagonal_inverses(factor: Array) -> Array:
+    """Inverses of the diagonal blocks of triangles (p, q, q), shape (p, blocks, side, side)."""
+    n_leaves, size, _ = factor.shape
+    n_blocks = -(-size // SOLVED_SIDE)
+    blocks = np.zeros((n_leaves, n_blocks, SOLVED_SIDE, SOLVED_SIDE))
+    blocks[:] = np.eye(SOLVED_SIDE)
+    for block in range(n_blocks):
+        own = slice(block * SOLVED_SIDE, min((block + 1) * SOLVED_SIDE, size))
+        side = own.stop - own.start
+        blocks[:, block, :side, :side] = factor[:, own, own]
+    return np.linalg.inv(blocks)
+
+
+def inverse_of_lower(factors: Array) -> Array:
+    """Inverses of lower triangular matrices (p, q, q), by halves: nearly all of it matrix products."""
+    size = factors.shape[-1]
+    if size <= INVERTED_SIDE:
+        return np.linalg.inv(factors)
+    half = size // 2
+    out = np.zeros_like(factors)
+    out[:, :half, :half] = inverse_of_lower(factors[:, :half, :half])
+    out[:, half:, half:] = inverse_of_lower(factors[:, half:, half:])
+    out[:, half:, :half] = -out[:, half:, half:] @ (factors[:, half:, :half] @ out[:, :half, :half])
+    return out
+
+
+def _cholesky(matrices: Array) -> Array:
+    """Lower factors of bordered matrices (p, q + 1, q + 1); those that rounding has made indefinite are mended."""
+    try:
+        return np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        if len(matrices) == 1:
+            return _careful_cholesky(matrices[0])[None]
+        half = len(matrices) // 2
+        return np.concatenate([_cholesky(matrices[:half]), _cholesky(matrices[half:])])
+
+
+def _careful_cholesky(matrix: Array) -> Array:
+    """Factor of a bordered matrix that is not positive definite: its inner part gets a larger diagonal until it is."""
+    size = len(matrix) - 1
+    inner, jitter = matrix[:size, :size], 1e-12 * np.diag(np.diagonal(matrix)[:size])
+    factor = np.zeros_like(matrix)
+    while True:
+        try:
+            factor[:size, :size] = np.linalg.cholesky(inner)
+            break
+        except np.linalg.LinAlgError:
+            inner, jitter = inner + jitter, 100.0 * jitter
+            if not np.isfinite(jitter).all():
+                raise
+    border = np.linalg.solve(factor[:size, :size], matrix[size, :size])
+    factor[size, :size] = border
+    factor[size, size] = np.sqrt(max(matrix[size, size] - float(border @ border), 1e-12 * matrix[size, size]))
+    return factor

@@ -1,0 +1,97 @@
+"""Leaves of unequal numbers of rows as stacks of equal shape, which arithmetic works on at once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssgp._utils.arrays import Array, Indices, Mask
+
+__all__ = ["LeafStack", "padded_size", "stack_leaves"]
+
+# Sizes between two powers of two that leaves are padded to: at most a sixteenth of the rows are fillers.
+SIZES_PER_OCTAVE = 16
+
+
+@dataclass(frozen=True)
+class LeafStack:
+    """Leaves in f families of l neighbours, all padded to n rows.
+
+    Attributes
+    ----------
+    families : int array of shape (f,)
+        Numbers of the families, each at most once.
+    rows : int array of shape (f, l, n)
+        Numbers of the leaves' rows; fillers repeat some row.
+    inside : bool array of shape (f, l, n)
+        Which of them are rows and not fillers.
+    """
+
+    families: Indices
+    rows: Indices
+    inside: Mask
+
+    def take(self, values: Array) -> Array:
+        """Values of all rows, shape (N, ...), as a stack of shape (f, l, n, ...), zero for fillers."""
+        stacked = values[self.rows]
+        stacked[~self.inside] = 0.0
+        return stacked
+
+
+def padded_size(n_rows: Indices) -> Indices:
+    """Number of rows that a leaf is padded to, for each of some leaves.
+
+    It depends on the leaf alone, and so does the rounding of what is computed from its rows: it is the same whatever
+    leaves are stacked with it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> padded_size(np.array([0, 1, 20, 31, 33, 100, 1000])).tolist()
+    [0, 1, 20, 31, 34, 100, 1024]
+    """
+    octave = np.frexp(n_rows.astype(float))[1] - 1
+    step = 2 ** np.maximum(octave - SIZES_PER_OCTAVE.bit_length() + 1, 0)
+    return -(-n_rows // step) * step
+
+
+def stack_leaves(
+    starts: Indices, stops: Indices, leaves_per_family: int, kinds: Indices, most_rows: int
+) -> Iterator[LeafStack]:
+    """Stack leaves of about equal size; leaves without rows are left out.
+
+    Parameters
+    ----------
+    starts, stops : int arrays of shape (p,)
+        Rows at which the leaves begin and end.
+    leaves_per_family : int
+        l: neighbours that are padded to the largest of them and stay together.
+    kinds : int array of shape (p / l,)
+        Only families of one kind share a stack.
+    most_rows : int
+        Rows of a stack, fillers included. A leaf of more rows, in a family of its own, is cut into several stacks.
+    """
+    if leaves_per_family == 1:
+        starts, stops, families = _cut(starts, stops, most_rows)
+    else:
+        families = np.arange(len(starts) // leaves_per_family)
+    starts, stops = starts.reshape(-1, leaves_per_family), stops.reshape(-1, leaves_per_family)
+    sizes = padded_size((stops - starts).max(axis=1))
+    keys, which = np.unique(np.stack([sizes, kinds[families]]), axis=1, return_inverse=True)
+    for key, size in enumerate(keys[0].tolist()):
+        alike = np.flatnonzero(which.ravel() == key) if size else np.empty(0, np.int64)
+        together = max(1, most_rows // max(1, size * leaves_per_family))
+        for first in range(0, len(alike), together):
+            part = alike[first : first + together]
+            rows = starts[part][:, :, None] + np.arange(size)
+            inside = rows < stops[part][:, :, None]
+            yield LeafStack(families[part], np.where(inside, rows, 0), inside)
+
+
+def _cut(starts: Indices, stops: Indices, most_rows: int) -> tuple[Indices, Indices, Indices]:
+    """Leaves in pieces of at most so many rows, and the numbers of the leaves they belong to."""
+    n_pieces = np.maximum(1, -(-(stops - starts) // most_rows))
+    leaf = np.repeat(np.arange(len(starts)), n_pieces)
+    piece = np.arange(len(leaf)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
+    begin = starts[leaf] + piece * most_rows
+    return begin, np.minimum(begin + most_rows, stops[leaf]), leaf

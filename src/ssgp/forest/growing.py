@@ -1,0 +1,42 @@
+"""The skeleton of a tree: where its leaves are, before any row fills them."""
+
+import numpy as np
+
+from ssgp._utils.arrays import Array
+from ssgp.forest.leaf_features import LeafFeatures
+from ssgp.forest.tree import TreeShape, TreeSkeleton
+from ssgp.rows.bisecting_tree import grow_tree
+from ssgp.rows.blocks import Rows
+
+__all__ = ["grow_skeleton"]
+
+# A tree is grown on at most so many rows, or so many per leaf; all rows then find their leaves.
+GROWING_ROWS = 200_000
+GROWING_ROWS_PER_LEAF = 48
+# Randomness of the cuts' directions, relative to their length.
+JITTER = 0.3
+
+
+def grow_skeleton(
+    rows: Rows, lengthscale: Array, features: LeafFeatures, shape: TreeShape, seeds: tuple[int, int]
+) -> TreeSkeleton:
+    """A randomised balanced tree in the learned metric.
+
+    Parameters
+    ----------
+    rows : Rows
+        Training rows in random order.
+    lengthscale : array of shape (d,)
+        Learned lengthscales: an input of a long one does not cut.
+    features : LeafFeatures
+        Features of the leaves' models.
+    shape : TreeShape
+        Leaves and levels.
+    seeds : pair of int
+        Seeds of the cuts and of the sketches.
+    """
+    n_rows = max(GROWING_ROWS, GROWING_ROWS_PER_LEAF * shape.n_leaves)
+    metric = (1.0 / lengthscale).astype(np.float32)
+    rng = np.random.default_rng(seeds[0])
+    partition, _ = grow_tree(rows.X[:n_rows], shape.n_leaves, rng, metric, JITTER, rows.y[:n_rows])
+    return TreeSkeleton(partition, features, seeds[1], shape.leaves_per_node)

@@ -1,0 +1,184 @@
+"""The frequencies of a forest, learned by stochastic ascent of the bound of local models."""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from time import monotonic
+
+import numpy as np
+
+from ssgp._utils.arrays import Array
+from ssgp._utils.budget import Budget
+from ssgp.engine.threads import one_blas_thread
+from ssgp.forest.settings import ForestSettings
+from ssgp.rows.blocking import Blocking, SampledBlocking
+from ssgp.rows.blocks import Rows
+from ssgp.spectrum.bases import Normal
+from ssgp.spectrum.kernels import KERNELS, tail_scales
+from ssgp.spectrum.learner import Learner
+from ssgp.spectrum.objectives import LocalObjective
+from ssgp.spectrum.optimizers import Adam
+from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
+from ssgp.spectrum.trainer import Schedule
+
+__all__ = ["FrequencyLearner", "feature_importances"]
+
+DEFAULT_KERNEL = "squared-exponential"
+# A learning step sees one block of some hundred rows: more blocks than hold so many rows bring nothing.
+LEARNING_ROWS = 200_000
+# Share of the time that is for learning, where there is a limit.
+LEARNING_SHARE = 0.35
+# Steps after which kernels are compared, and steps that tell how long one takes.
+COMPARED_STEPS = 200
+TIMED_STEPS = 10
+# What a coarse clock may take for no time at all.
+LEAST_SECONDS = 1e-3
+IMPORTANCE_PAIRS = 4096
+
+
+class FrequencyLearner:
+    """Learns frequencies and lengthscales from rows in random order.
+
+    Parameters
+    ----------
+    rows : Rows
+        Standardised training rows, or a sample of them.
+    settings : ForestSettings
+        What was asked for.
+    budget : Budget
+        Time, and what is kept.
+    start : Parameters or None
+        Where to begin; None for the prior.
+    """
+
+    def __init__(self, rows: Rows, settings: ForestSettings, budget: Budget, start: Parameters | None) -> None:
+        self.rows, self.settings, self.budget, self.start = rows, settings, budget, start
+
+    @cached_property
+    def _blocking(self) -> Blocking | SampledBlocking:
+        """Blocks that drive the gradient: of all rows, so that they are as local as these allow."""
+        n_rows, seed = len(self.rows.y), self.settings.seeds.blocks
+        n_blocks = max(1, round(n_rows / self.settings.sizes.block_size))
+        if n_rows <= LEARNING_ROWS:
+            return Blocking("tree", n_blocks, None, seed)
+        return SampledBlocking(n_blocks, LEARNING_ROWS * n_blocks // n_rows, seed)
+
+    def initial(self) -> Parameters:
+        """Parameters to begin with: lengthscales grow with the root of the number of inputs, as distances do."""
+        if self.start is not None:
+            return self.start.copy()
+        n_inputs = self.rows.X.shape[1]
+        layout = Layout(self.settings.sizes.n_frequencies, n_inputs, 0, "diagonal")
+        plain = Hyperparameters(np.full(n_inputs, np.sqrt(n_inputs)), 1.0, 0.5)
+        return Parameters.initial(layout, plain, np.random.default_rng(self.settings.seeds.start))
+
+    def _learner(self, kernel: str, max_iter: int) -> Learner:
+        """Settings of a learning run."""
+        settings = self.settings
+        return Learner(
+            objective=LocalObjective(trend=True),
+            base=Normal(),
+            learn_hyperparameters=True,
+            make_optimizer=partial(Adam, settings.learning_rate),
+            minibatch="blocks",
+            partition_metric="learned",
+            plain_metric=np.ones(self.rows.X.shape[1]),
+            batch_size=settings.sizes.block_size,
+            blocks_per_step=1,
+            draws_per_step=1,
+            schedule=Schedule(max_iter, settings.tol),
+            tail=tail_scales(kernel, settings.sizes.n_frequencies),
+        )
+
+    def learn(
+        self, kernel: str, parameters: Parameters, bounds: list[float], after_step: Callable[[float], bool]
+    ) -> None:
+        """Learn, moving `parameters` and adding to `bounds` after each step; Ctrl-C ends it early.
+
+        Parameters
+        ----------
+        kernel : str
+            A name of `KERNELS`.
+        parameters, bounds : Parameters, list of float
+            Where to begin, and bounds so far.
+        after_step : callable
+            Is told the bound after each step, and says whether to stop.
+        """
+
+        def run() -> tuple[Array, list[float]]:
+            self._ascend(kernel, parameters, bounds, after_step)
+            return parameters.flat, bounds
+
+        with one_blas_thread():
+            parameters.flat[:], bounds[:] = self.budget.kept.once("learned", run)
+
+    def _ascend(
+        self, kernel: str, parameters: Parameters, bounds: list[float], after_step: Callable[[float], bool]
+    ) -> None:
+        learner = self._learner(kernel, self._affordable_steps(kernel))
+        rng = np.random.default_rng(self.settings.seeds.steps)
+
+        def collect(bound: float) -> bool:
+            bounds.append(bound)
+            return after_step(bound)
+
+        self.budget.attempt(
+            lambda: learner.ascend(parameters, self.rows, self._blocking, learner.make_optimizers(), rng, collect),
+            lambda: None,
+            lambda: (
+                f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "
+                "the forest is fitted with what was learned. Interrupt again to give up"
+            ),
+        )
+
+    def choose_kernel(self) -> str:
+        """The kernel of the settings or, for "auto", that of the highest bound after a short run of each."""
+        if self.settings.kernel != "auto":
+            return self.settings.kernel
+
+        def compare() -> str:
+            n_steps = COMPARED_STEPS
+            if self.budget.limited:
+                affordable = self._affordable_steps(DEFAULT_KERNEL) // (2 * len(KERNELS))
+                n_steps = max(1, min(COMPARED_STEPS, affordable))
+            rows = self._blocking.sort(self.rows, np.ones(self.rows.X.shape[1]))
+            bounds = {kernel: self._bound_after(kernel, rows, n_steps) for kernel in KERNELS}
+            return max(bounds, key=lambda kernel: bounds[kernel])
+
+        message = f"interrupted while the kernel was chosen; it is {DEFAULT_KERNEL}"
+        with one_blas_thread():
+            return self.budget.attempt(compare, lambda: DEFAULT_KERNEL, message)
+
+    def _bound_after(self, kernel: str, rows: Rows, n_steps: int) -> float:
+        """Bound of a kernel after a short run."""
+        learner = self._learner(kernel, n_steps)
+        rng = np.random.default_rng(self.settings.seeds.steps)
+        trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), rng)
+        for _ in trainer.run(learner.schedule):
+            pass
+        return trainer.probe()
+
+    def _affordable_steps(self, kernel: str) -> int:
+        """Steps of the learning run: as many as there is time for."""
+        most = self.settings.sizes.max_iter
+        if not self.budget.limited:
+            return most
+        learner = self._learner(kernel, most)
+        rows = self._blocking.sort(self.rows, learner.plain_metric)
+        trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), np.random.default_rng(0))
+        began = monotonic()
+        for _ in range(TIMED_STEPS):
+            trainer.step()
+        seconds = max(monotonic() - began, LEAST_SECONDS)
+        return int(np.clip(LEARNING_SHARE * self.budget.seconds_left() * TIMED_STEPS / seconds, 1, most))
+
+
+def feature_importances(X: Array, lengthscale: Array) -> Array:
+    """Correlation of two rows that is lost by exchanging one of their inputs, scaled to sum to one, shape (d,).
+
+    ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))`` over pairs of rows in random order.
+    """
+    rows = X[: 2 * IMPORTANCE_PAIRS].astype(float)
+    apart = (rows - np.roll(rows, len(rows) // 2 or 1, axis=0)) / lengthscale
+    lost = 1.0 - np.exp(-0.5 * apart * apart).mean(axis=0)
+    total = lost.sum()
+    return lost / total if total > 0 else np.full(len(lost), 1.0 / len(lost))

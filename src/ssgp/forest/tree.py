@@ -1,0 +1,177 @@
+"""A fitted tree: a balanced partition with a sparse spectrum model in every node of some levels."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ssgp._utils.arrays import Array
+from ssgp.forest.calibration import Components
+from ssgp.forest.half_precision import HalfPrecision
+from ssgp.forest.leaf_features import LeafFeatures
+from ssgp.rows.bisecting_tree import BisectingTree
+from ssgp.spectrum.noise import NoisePrior
+
+__all__ = ["Level", "SpectralTree", "TreeShape", "TreeSkeleton"]
+
+# Levels of a tree that have models: every second one of the last four, and the leaves.
+BRANCH_DEPTH = 4
+LEVELS_APART = 2
+
+
+@dataclass(frozen=True)
+class TreeShape:
+    """Leaves of a tree, and its levels that have models.
+
+    Attributes
+    ----------
+    n_leaves : int
+        Number of leaves, a power of two.
+    leaves_per_node : tuple of int
+        Leaves under a node of each level that has models, from a branch to a leaf (1).
+    """
+
+    n_leaves: int
+    leaves_per_node: tuple[int, ...]
+
+    @classmethod
+    def of_depth(cls, depth: int) -> "TreeShape":
+        """The shape of a tree of that depth."""
+        depths = range(0, min(depth, BRANCH_DEPTH) + 1, LEVELS_APART)
+        return cls(2**depth, tuple(2**k for k in reversed(depths)))
+
+    @property
+    def leaves_per_branch(self) -> int:
+        """Leaves under a node of the first level that has models."""
+        return self.leaves_per_node[0]
+
+    @property
+    def n_branches(self) -> int:
+        """Nodes of the first level that has models."""
+        return self.n_leaves // self.leaves_per_branch
+
+    def cut_at(self, level: int) -> "TreeShape":
+        """The shape whose leaves are the nodes of a level, with the same ancestors."""
+        leaf = self.leaves_per_node[level]
+        return TreeShape(self.n_leaves // leaf, tuple(size // leaf for size in self.leaves_per_node[: level + 1]))
+
+
+@dataclass(frozen=True)
+class TreeSkeleton:
+    """A tree before rows fill its leaves.
+
+    Attributes
+    ----------
+    partition : BisectingTree
+        The leaves.
+    features : LeafFeatures
+        Features of the leaves' models.
+    seed : int
+        Seed of the signs that covariances are sketched with.
+    leaves_per_node : tuple of int
+        See `TreeShape`.
+    """
+
+    partition: BisectingTree
+    features: LeafFeatures
+    seed: int
+    leaves_per_node: tuple[int, ...]
+
+    @property
+    def shape(self) -> TreeShape:
+        """Leaves and levels."""
+        return TreeShape(self.partition.n_blocks, tuple(self.leaves_per_node))
+
+    def with_shape(self, shape: TreeShape) -> "TreeSkeleton":
+        """The same tree, cut off at another shape's leaves."""
+        partition = self.partition.coarser(shape.n_leaves)
+        return replace(self, partition=partition, leaves_per_node=shape.leaves_per_node)
+
+
+@dataclass(frozen=True)
+class Level:
+    """Models of the p nodes of one level of a tree.
+
+    Attributes
+    ----------
+    leaves_per_node : int
+        Leaves under a node.
+    weights : HalfPrecision
+        Posterior means of the nodes' weights, one vector of q for each.
+    sketch : HalfPrecision
+        Sketches of their covariances, k vectors of q for each: see `ssgp.engine.ridge.RidgeSolution`.
+    count, rss : arrays of shape (p,), float32
+        Rows of the nodes, and their penalised residual sums of squares.
+    noise_prior : NoisePrior
+        Prior of the nodes' noise variances, fitted to all nodes of the level.
+    """
+
+    leaves_per_node: int
+    weights: HalfPrecision
+    sketch: HalfPrecision
+    count: Array
+    rss: Array
+    noise_prior: NoisePrior
+
+    @cached_property
+    def noise_variance(self) -> Array:
+        """Estimated noise variances of the nodes, shape (p,)."""
+        return self.noise_prior.scale_after(self.rss) / self.noise_prior.shape_after(self.count)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the models."""
+        return self.weights.nbytes + self.sketch.nbytes + self.count.nbytes + self.rss.nbytes
+
+
+@dataclass(frozen=True)
+class SpectralTree:
+    """A partition, the features that its leaves share, and the models of its nodes.
+
+    Attributes
+    ----------
+    partition : BisectingTree
+        The leaves.
+    features : LeafFeatures
+        Features of the models.
+    levels : tuple of Level
+        Those that could predict, from branches to leaves, or the one that does.
+    """
+
+    partition: BisectingTree
+    features: LeafFeatures
+    levels: tuple[Level, ...]
+
+    def only(self, level: int) -> "SpectralTree":
+        """The tree with one level of models: counted from the branches (0), or backwards (-1, leaves)."""
+        return replace(self, levels=(self.levels[level],))
+
+    def mean_and_noise(self, X: Array, phi: Array) -> tuple[Array, Array]:
+        """Predictive means and noise variances of rows X (n, d) with features phi (n, q), by the first level: (n,)."""
+        level = self.levels[0]
+        node = self.partition.assign(X) // level.leaves_per_node
+        return level.weights.dot(phi, node)[:, 0], level.noise_variance[node]
+
+    def components(self, X: Array, phi: Array) -> Components:
+        """Predictions of each level for rows X (n, d) with features phi (n, q), shape (levels, n)."""
+        leaf = self.partition.assign(X)
+        parts = [_components(level, leaf // level.leaves_per_node, phi) for level in self.levels]
+        return Components.concatenate(parts, axis=0)
+
+    def nbytes(self) -> int:
+        """Bytes of the models and the partition."""
+        tree = self.partition
+        partition = tree.directions.nbytes + tree.thresholds.nbytes + tree.children.nbytes
+        return partition + sum(level.nbytes for level in self.levels)
+
+
+def _components(level: Level, node: Array, phi: Array) -> Components:
+    """Predictions of rows by their nodes (n,) of a level, shape (1, n)."""
+    projected = level.sketch.dot(phi, node)
+    parts = (
+        level.weights.dot(phi, node)[:, 0],
+        np.einsum("nk,nk->n", projected, projected),
+        level.noise_prior.shape_after(level.count[node]),
+        level.noise_prior.scale_after(level.rss[node]),
+    )
+    return Components(*(np.asarray(part, dtype=float)[None] for part in parts))

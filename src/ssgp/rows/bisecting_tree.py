@@ -1,0 +1,126 @@
+"""Balanced trees of hyperplanes, whose leaves hold nearly equal numbers of training rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ssgp._utils.arrays import Array, Indices
+from ssgp.engine.cuts import cut_directions
+from ssgp.engine.descent import descend
+
+__all__ = ["BisectingTree", "grow_tree"]
+
+# Nodes of a level are cut together, so many rows at a time.
+STACKED_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class BisectingTree:
+    """A binary tree of hyperplanes; a row goes right where its projection reaches the threshold.
+
+    Attributes
+    ----------
+    directions : array of shape (p - 1, d)
+        Normals of the hyperplanes, in the standardised inputs (the metric folded in).
+    thresholds : array of shape (p - 1,)
+        Their offsets.
+    children : int array of shape (p - 1, 2)
+        Left and right child: a node's number, or ``-1 - k`` for block k. Nodes are numbered level by level.
+    """
+
+    directions: Array
+    thresholds: Array
+    children: Indices
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.thresholds) + 1
+
+    def assign(self, X: Array) -> Indices:
+        """Block of each row of standardised inputs (n, d), shape (n,)."""
+        return descend(X, self.directions, self.thresholds, self.children)
+
+    def coarser(self, n_blocks: int) -> "BisectingTree":
+        """The tree cut off where it has so many blocks, both numbers powers of two."""
+        return BisectingTree(self.directions[: n_blocks - 1], self.thresholds[: n_blocks - 1], _skeleton(n_blocks)[1])
+
+
+def grow_tree(
+    X: Array,
+    n_blocks: int,
+    rng: np.random.Generator,
+    metric: Array,
+    jitter: float = 0.0,
+    target: Array | None = None,
+) -> tuple[BisectingTree, Indices]:
+    """Bisect the rows along the direction in which they differ most, until there are `n_blocks` blocks.
+
+    Blocks differ by at most one row; the time is n log p. With `jitter` a random vector of so much
+    the direction's length is added to it: another tree for every seed. With a `target` (n,) two
+    of the inputs, drawn anew for each cut, compete with that direction: the cut is made along
+    the one for which linear models of the target in the two halves are most probable.
+
+    Returns
+    -------
+    tree : BisectingTree
+        The partition.
+    labels : int array of shape (n,)
+        Block of each row.
+    """
+    n_rows, n_inputs = X.shape
+    scaled, order = (X * metric).astype(X.dtype, copy=False), np.arange(n_rows)
+    directions = np.zeros((n_blocks - 1, n_inputs), dtype=X.dtype)
+    thresholds = np.zeros(n_blocks - 1, dtype=X.dtype)
+    blocks, children = _skeleton(n_blocks)
+    first_row = np.arange(n_blocks + 1) * n_rows // n_blocks
+    level = np.arange(min(1, n_blocks - 1))
+    while len(level):
+        for nodes, size, cut in _alike(level, first_row[blocks]):
+            rows = first_row[blocks[nodes, :1]] + np.arange(size)
+            own = order[rows]
+            inside = scaled[own]
+            direction = cut_directions(inside, None if target is None else target[own], rng, jitter)
+            projection = np.matmul(inside, direction[:, :, None])[:, :, 0]
+            split = np.argpartition(projection, [cut - 1, cut], axis=1)
+            order[rows] = np.take_along_axis(own, split, axis=1)
+            directions[nodes] = direction * metric
+            thresholds[nodes] = _between(*np.take_along_axis(projection, split[:, [cut - 1, cut]], axis=1).T)
+        level = children[level].ravel()
+        level = level[level >= 0]
+    labels = np.empty(n_rows, dtype=np.int64)
+    labels[order] = np.repeat(np.arange(n_blocks), np.diff(first_row))
+    return BisectingTree(directions, thresholds, children), labels
+
+
+def _skeleton(n_blocks: int) -> tuple[Indices, Indices]:
+    """For every node where its blocks begin, are cut in two and end, shape (p - 1, 3), and the nodes' children."""
+    blocks, children = np.empty((n_blocks - 1, 3), np.int64), np.empty((n_blocks - 1, 2), np.int64)
+    pending = [(0, n_blocks)] if n_blocks > 1 else []
+    for node, (a, b) in enumerate(pending):
+        middle = (a + b) // 2
+        blocks[node] = a, middle, b
+        for side, (lo, hi) in enumerate([(a, middle), (middle, b)]):
+            children[node, side] = -1 - lo if hi - lo == 1 else len(pending)
+            pending.extend([(lo, hi)] if hi - lo > 1 else [])
+    return blocks, children
+
+
+def _alike(level: Indices, bounds: Indices) -> Iterator[tuple[Indices, int, int]]:
+    """Nodes of a level with equally many rows, cut at the same one: some at a time, their size and the cut.
+
+    `bounds` (p - 1, 3) has the rows at which each node begins, is cut and ends.
+    """
+    begin, middle, end = bounds[level].T
+    shapes, which = np.unique(np.stack([end - begin, middle - begin], axis=1), axis=0, return_inverse=True)
+    for k, (size, cut) in enumerate(shapes.tolist()):
+        nodes, together = level[which.ravel() == k], max(1, STACKED_ROWS // size)
+        for start in range(0, len(nodes), together):
+            yield nodes[start : start + together], size, cut
+
+
+def _between(left: Array, right: Array) -> Array:
+    """Thresholds between two projections, at the right one if there is none: reaching it means right."""
+    middle = 0.5 * (left + right)
+    return np.where(middle > left, middle, right)

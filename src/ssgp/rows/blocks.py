@@ -1,0 +1,120 @@
+"""Standardised rows, laid out so that every block is one contiguous slice.
+
+Two orders are used: shuffled rows cut into equal runs are the random blocks that drive the gradient, and rows sorted by
+the labels of a partition are the local blocks that predict. Either way a block costs one sequential read, whatever the
+size of the table.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from sklearn.utils import gen_even_slices
+
+from ssgp._utils.arrays import Array, Indices
+
+__all__ = ["Block", "Rows", "block_order", "even_bounds"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows: X (n, d), y (n,) and their weights (n,), None for ones."""
+
+    X: Array
+    y: Array
+    weight: Array | None = None
+
+    @property
+    def total(self) -> float:
+        """How many rows the block counts for."""
+        return float(len(self.y)) if self.weight is None else float(self.weight.sum(dtype=float))
+
+    def part(self, rows: slice) -> "Block":
+        """Some neighbouring rows, as views."""
+        return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+
+    def weighted(self, by_row: Array) -> Array:
+        """Rows of an array times their weights."""
+        if self.weight is None:
+            return by_row
+        return by_row * (self.weight if by_row.ndim == 1 else self.weight[:, None])
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in blocks: block k is ``bounds[k]:bounds[k + 1]``.
+
+    Attributes
+    ----------
+    X : array of shape (n, d), float32
+        Standardised inputs.
+    y : array of shape (n,), float32
+        Standardised targets.
+    weight : array of shape (n,) or None
+        Sample weights, None for ones.
+    bounds : int array of shape (p + 1,)
+        Where the blocks begin and end.
+    """
+
+    X: Array
+    y: Array
+    weight: Array | None
+    bounds: Indices
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.bounds) - 1
+
+    @cached_property
+    def total(self) -> float:
+        """How many rows the table counts for."""
+        return self._all.total
+
+    @property
+    def labels(self) -> Indices:
+        """Block of each row, shape (n,)."""
+        return np.repeat(np.arange(self.n_blocks), np.diff(self.bounds))
+
+    def block(self, index: int) -> Block:
+        """Block `index`, as views."""
+        return self.part(slice(self.bounds[index], self.bounds[index + 1]))
+
+    def part(self, rows: slice) -> Block:
+        """Some neighbouring rows, as views."""
+        return self._all.part(rows)
+
+    @property
+    def _all(self) -> Block:
+        return Block(self.X, self.y, self.weight)
+
+    def reorder(self, order: Indices, bounds: Indices) -> "Rows":
+        """Copy the rows in another order, with other blocks."""
+        weight = None if self.weight is None else self.weight[order]
+        return Rows(self.X[order], self.y[order], weight, bounds)
+
+    def sort_by(self, labels: Indices, n_blocks: int) -> "Rows":
+        """Copy the rows sorted by block label."""
+        return self.reorder(*block_order(labels, n_blocks))
+
+    def append(self, other: "Rows") -> "Rows":
+        """Rows of both tables, as one block."""
+        weight = None
+        if self.weight is not None or other.weight is not None:
+            ones = [np.ones(len(rows.y), np.float32) if rows.weight is None else rows.weight for rows in (self, other)]
+            weight = np.concatenate(ones)
+        X, y = np.concatenate([self.X, other.X]), np.concatenate([self.y, other.y])
+        return Rows(X, y, weight, np.array([0, len(y)]))
+
+
+def block_order(labels: Indices, n_blocks: int) -> tuple[Indices, Indices]:
+    """Order that brings rows of a block together, and where the blocks then begin and end."""
+    order = np.argsort(labels, kind="stable")
+    return order, np.searchsorted(labels[order], np.arange(n_blocks + 1))
+
+
+def even_bounds(n_rows: int, block_size: int) -> Indices:
+    """Bounds of ceil(n / block_size) blocks that differ by at most one row."""
+    n_blocks = max(1, -(-n_rows // block_size))
+    slices = list(gen_even_slices(n_rows, n_blocks))
+    return np.array([0, *(part.stop for part in slices)])
