@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from ssgp.baselines.vssgp import VSSGPRegressor
     from ssgp.distributions.recalibrated import RecalibratedRegressor, recalibrate
     from ssgp.forest.estimator import SpectralForestRegressor
-    from ssgp.saving.model_files import load, save
+    from ssgp.saving.model_files import save
+    from ssgp.stored import load
     from ssgp.svbssgp.estimator import SVBSSGPRegressor
     from ssgp.tables.encoder import TableEncoder
 
@@ -45,7 +46,7 @@ _MODULES = {
     "SpectralForestRegressor": "forest.estimator",
     "TableEncoder": "tables.encoder",
     "VSSGPRegressor": "baselines.vssgp",
-    "load": "saving.model_files",
+    "load": "stored",
     "recalibrate": "distributions.recalibrated",
     "save": "saving.model_files",
 }

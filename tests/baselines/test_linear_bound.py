@@ -10,8 +10,10 @@ import pytest
 from helpers import central_difference
 from ssgp.baselines.block_likelihood import BlockLikelihood
 from ssgp.baselines.feature_maps import InducingMap, SpectralMap, VariationalMap
-from ssgp.baselines.lbfgs import AT_ONCE, Model, RowLikelihood, StochasticAscent, climb, collapsed_bound, sum_over
+from ssgp.baselines.lbfgs import climb
 from ssgp.baselines.linear_bound import Moments, Sums, WeightPosterior, feature_gradient
+from ssgp.baselines.model import AT_ONCE, Model, RowLikelihood, collapsed_bound, sum_over
+from ssgp.baselines.natural_gradient import StochasticAscent
 from ssgp.rows.blocks import Block, Rows
 
 N, D = 30, 2

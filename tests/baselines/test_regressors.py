@@ -15,8 +15,8 @@ import ssgp.baselines.pic
 from helpers import dual_gp, squared_exponential, wavy
 from ssgp import DTCRegressor, ExactGPRegressor, PICRegressor, SSGPRegressor, SVBSSGPRegressor, VSSGPRegressor
 from ssgp.baselines.feature_maps import InducingMap, VariationalMap
-from ssgp.baselines.lbfgs import Model, RowLikelihood, sum_over
 from ssgp.baselines.linear_bound import WeightPosterior, feature_gradient
+from ssgp.baselines.model import Model, RowLikelihood, sum_over
 from ssgp.metrics import rmse
 from ssgp.rows.blocks import Rows
 

@@ -31,8 +31,9 @@ def random_mixtures(rng, n, components=4):
 
 def overconfident_forest(X, y):
     model = small_forest().fit(X, y)
-    forest = model._forest
-    model._forest = replace(forest, calibration=replace(forest.calibration, noise=0.4 * forest.calibration.noise))
+    forest, calibration = model._fitted.forest, model.calibration_
+    narrow = replace(forest, calibration=replace(calibration, noise=0.4 * calibration.noise))
+    model._fitted = replace(model._fitted, forest=narrow)
     return model
 
 

@@ -150,7 +150,7 @@ class TestSameAnswer:
             lambda: fitted.noise_variance(X),
         ]
         whole = [ask() for ask in asked]
-        monkeypatch.setattr("ssgp.forest.mixture_regressor.PREDICT_ROWS", 100)
+        monkeypatch.setattr("ssgp.forest.estimator.PREDICT_ROWS", 100)
         for ask, expected in zip(asked, whole, strict=True):
             np.testing.assert_allclose(ask(), expected, rtol=1e-5, atol=1e-6)
 
@@ -262,8 +262,8 @@ class TestSettings:
         vectors = 3 * model.n_leaves_ * (1 + n_sketches)
         entries = vectors * (2 * 40 + 1 + 6)
         waves = 3 * 4 * (6 + 1) * (2 * 40 + 1 + 6)
-        assert 2 * entries <= model._forest.nbytes() - waves <= 2.7 * entries
-        assert model._forest.nbytes() < X.nbytes + y.nbytes
+        assert 2 * entries <= model._fitted.forest.nbytes() - waves <= 2.7 * entries
+        assert model._fitted.forest.nbytes() < X.nbytes + y.nbytes
 
     def test_verbose_prints_steps_and_trees(self, capsys):
         X, y, _ = wavy(100)

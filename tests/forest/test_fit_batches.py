@@ -8,7 +8,7 @@ import pytest
 
 from ssgp import SpectralForestRegressor
 from ssgp._utils.progress import observed
-from ssgp.forest.fit import LEAST_PLANTED_ROWS
+from ssgp.forest.builder import LEAST_FITTED_ROWS
 from ssgp.forest.sizes import MemoryShares
 
 N_ROWS = 6000
@@ -120,7 +120,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was(table):
 
 
 def test_no_rows_are_kept_if_none_should_be(table):
-    assert SpectralForestRegressor(**SETTINGS, keep_rows=False).fit_batches([table])._rows is None
+    assert SpectralForestRegressor(**SETTINGS, keep_rows=False).fit_batches([table])._fitted.rows is None
 
 
 def test_leaves_smaller_than_a_sample_can_place(table, small_parts):
@@ -134,11 +134,11 @@ def test_rows_cannot_be_kept(table):
 
 
 def test_a_time_limit_takes_fewer_rows(table, small_parts, monkeypatch):
-    monkeypatch.setattr("ssgp.forest.fit.TIMED_ROWS", 2000)
+    monkeypatch.setattr("ssgp.forest.builder.TIMED_ROWS", 2000)
     X, y = (np.concatenate([column] * 3) for column in table)
     model = SpectralForestRegressor(n_trees=3, random_state=0, max_time=1e-3).fit_batches([(X, y)])
     assert np.isfinite(model.predict(X[:5])).all()
-    assert model.leaf_size_ * model.n_leaves_ == pytest.approx(LEAST_PLANTED_ROWS)
+    assert model.leaf_size_ * model.n_leaves_ == pytest.approx(LEAST_FITTED_ROWS)
 
 
 @pytest.mark.parametrize("memory", [0, 1000, "much"])

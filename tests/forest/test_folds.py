@@ -1,61 +1,61 @@
-"""What trials say of rows that trees have not seen."""
+"""Rows held out of trees: the level they choose, the correction and the calibration they lead to."""
 
 import numpy as np
 import pytest
 
 from helpers import small_forest, wavy
 from ssgp.forest.calibration import Components
-from ssgp.forest.folds import Trial, choose_level, learn_calibration, learn_correction
-from ssgp.forest.trees import LeftOut
+from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction
+from ssgp.forest.nodes import LeaveOneOut
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable
 
 
-def trial(rng, n=2000, error=0.0, left_out=(), levels=1, noise=0.5, trees=2):
+def fold(rng, n=2000, error=0.0, leave_one_out=(), levels=1, noise=0.5, trees=2):
     """Trees that predict zero; the target is noise, plus `error` where the first input is positive."""
     tables = []
     for _ in range(2):
         X = rng.normal(size=(n, 2)).astype(np.float32)
         tables.append(Rows(X, noise * rng.normal(size=n) + error * (X[:, 0] > 0), None, np.array([0, n])))
-    seen, unseen = tables
-    said = [
+    fitted, held_out = tables
+    components = [
         Components(np.zeros((trees, n)), np.zeros((trees, n)), np.full((trees, n), 50.0), np.full((trees, n), 50 * v))
         for v in np.linspace(1.0, 4.0, levels) * noise**2
     ]
-    return Trial(
+    return Fold(
         (),
         [],
-        MemoryTable(seen),
-        unseen,
-        said,
-        list(left_out) or [LeftOut(np.arange(n), seen.y[None], np.full((1, n), noise**2))],
+        MemoryTable(fitted),
+        held_out,
+        components,
+        list(leave_one_out) or [LeaveOneOut(np.arange(n), fitted.y[None], np.full((1, n), noise**2))],
     )
 
 
-def test_left_out_errors_are_averaged_over_the_trees_that_looked(rng):
-    one = LeftOut(np.array([0, 2]), np.array([[1.0, 3.0]]), np.array([[1.0, 1.0]]))
-    two = LeftOut(np.array([1, 0]), np.array([[5.0, 3.0]]), np.array([[4.0, 7.0]]))
-    found = trial(rng, n=4, left_out=[one, two]).left_out_residuals(0)
+def test_leave_one_out_errors_are_averaged_over_the_trees_that_have_them(rng):
+    one = LeaveOneOut(np.array([0, 2]), np.array([[1.0, 3.0]]), np.array([[1.0, 1.0]]))
+    two = LeaveOneOut(np.array([1, 0]), np.array([[5.0, 3.0]]), np.array([[4.0, 7.0]]))
+    found = fold(rng, n=4, leave_one_out=[one, two]).leave_one_out_residuals(0)
     np.testing.assert_allclose(found.error, [2.0, 5.0, 3.0])
     np.testing.assert_allclose(found.deviation, [2.0, 2.0, 1.0])
     assert found.X.shape == (3, 2)
 
 
-def test_of_many_left_out_errors_some_are_taken_from_all_of_the_table(rng, monkeypatch):
+def test_of_many_leave_one_out_errors_some_are_taken_from_all_of_the_table(rng, monkeypatch):
     monkeypatch.setattr("ssgp.forest.folds.CORRECTING_ROWS", 10)
-    one = LeftOut(np.arange(100), np.arange(100.0)[None], np.ones((1, 100)))
-    found = trial(rng, n=100, left_out=[one]).left_out_residuals(0)
+    one = LeaveOneOut(np.arange(100), np.arange(100.0)[None], np.ones((1, 100)))
+    found = fold(rng, n=100, leave_one_out=[one]).leave_one_out_residuals(0)
     np.testing.assert_allclose(found.error, np.arange(0.0, 100.0, 10.0))
 
 
-def test_residuals_of_unseen_rows_are_of_all_trees(rng):
-    one = trial(rng)
-    np.testing.assert_allclose(one.residuals(0).error, one.unseen.y)
-    np.testing.assert_allclose(one.residuals(0).deviation, 0.5)
+def test_residuals_of_held_out_rows_are_of_all_trees(rng):
+    one = fold(rng)
+    np.testing.assert_allclose(one.held_out_residuals(0).error, one.held_out.y)
+    np.testing.assert_allclose(one.held_out_residuals(0).deviation, 0.5)
 
 
 def test_a_common_error_is_corrected_and_calibrated_away(rng):
-    one = trial(rng, error=1.0, noise=0.3)
+    one = fold(rng, error=1.0, noise=0.3)
     correction = learn_correction([one], 0, seed=0, n_threads=1)
     assert correction is not None
     assert correction.share > 0.8
@@ -66,34 +66,34 @@ def test_a_common_error_is_corrected_and_calibrated_away(rng):
 
 
 def test_noise_is_not_corrected(rng):
-    assert learn_correction([trial(rng)], 0, seed=0, n_threads=1) is None
+    assert learn_correction([fold(rng)], 0, seed=0, n_threads=1) is None
 
 
 def test_too_few_rows_are_not_corrected(rng):
-    assert learn_correction([trial(rng, n=100, error=1.0)], 0, seed=0, n_threads=1) is None
+    assert learn_correction([fold(rng, n=100, error=1.0)], 0, seed=0, n_threads=1) is None
 
 
 def test_the_coarser_of_equal_levels_is_chosen(rng):
     """Levels that differ by a factor of the noise are the same once calibrated."""
-    assert choose_level([trial(rng, levels=3)]) == 0
+    assert choose_level([fold(rng, levels=3)]) == 0
 
 
 def test_the_level_that_predicts_better_is_chosen(rng):
-    one = trial(rng, error=2.0, levels=2)
-    truth = np.tile(2.0 * (one.unseen.X[:, 0] > 0), (2, 1))
-    better = Components(truth, one.said[1].leverage, one.said[1].shape, one.said[1].scale)
-    assert choose_level([Trial((), [], one.seen, one.unseen, [one.said[0], better], one.left_out)]) == 1
+    one = fold(rng, error=2.0, levels=2)
+    truth = np.tile(2.0 * (one.held_out.X[:, 0] > 0), (2, 1))
+    better = Components(truth, one.components[1].leverage, one.components[1].shape, one.components[1].scale)
+    assert choose_level([Fold((), [], one.table, one.held_out, [one.components[0], better], one.leave_one_out)]) == 1
 
 
-def test_trials_of_different_numbers_of_trees_are_pooled(rng):
-    calibration = learn_calibration([trial(rng, trees=3), trial(rng, trees=2)], 0, None, 1)
+def test_folds_of_different_numbers_of_trees_are_pooled(rng):
+    calibration = learn_calibration([fold(rng, trees=3), fold(rng, trees=2)], 0, None, 1)
     assert calibration.noise == pytest.approx(1.0, abs=0.1)
 
 
-@pytest.mark.parametrize("more", [False, True], ids=["planted", "refilled"])
-def test_the_leaves_that_are_delivered_are_those_of_the_trial(more, monkeypatch):
-    """The largest leaves have no ancestors in a trial, so that whether to shrink leaves does not matter to them."""
-    monkeypatch.setattr("ssgp.forest.builder.choose_level", lambda trials: 0)
+@pytest.mark.parametrize("more", [False, True], ids=["fitted", "refitted"])
+def test_the_leaves_that_are_delivered_are_those_of_the_folds(more, monkeypatch):
+    """The largest leaves have no ancestors in a fold, so that whether to shrink leaves does not matter to them."""
+    monkeypatch.setattr("ssgp.forest.builder.choose_level", lambda folds: 0)
     X, y, _ = wavy(1500)
     kept = {"correct": False, "keep_rows": True}
     shrunk, plain = (small_forest(shrink=shrink, **kept).fit(X[:1400], y[:1400]) for shrink in (True, False))

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from ssgp.forest.half_precision import pack
+from ssgp.forest.half_precision import to_half_precision
 
 
 def products(vectors, phi, node):
@@ -19,9 +19,9 @@ def test_products_are_near_those_in_double(k, magnitude, rng):
     """Half precision moves each entry by 2^-11 of itself: 100 products' errors stay within 5 deviations of that."""
     vectors = magnitude * rng.normal(size=(6, k, 40))
     phi, node = rng.normal(size=(100, 40)).astype(np.float32), rng.integers(0, 6, size=100)
-    packed = pack(vectors, np.full(6, 10.0 * magnitude))
-    assert packed.values.dtype == np.float16
-    error = packed.dot(phi, node) - products(vectors, phi, node)
+    halved = to_half_precision(vectors, np.full(6, 10.0 * magnitude))
+    assert halved.values.dtype == np.float16
+    error = halved.dot(phi, node) - products(vectors, phi, node)
     deviation = 2.0**-11 * magnitude * np.sqrt(40)
     assert np.abs(error).max() < 5 * deviation
 
@@ -30,57 +30,57 @@ def test_products_are_near_those_in_double(k, magnitude, rng):
 def test_single_precision_where_half_would_be_noticed(k, rng):
     vectors = 1000.0 * rng.normal(size=(6, k, 40))
     phi, node = rng.normal(size=(100, 40)).astype(np.float32), rng.integers(0, 6, size=100)
-    packed = pack(vectors, np.full(6, 1e-3))
-    assert packed.values.dtype == np.float32
-    np.testing.assert_allclose(packed.dot(phi, node), products(vectors, phi, node), rtol=1e-4, atol=0.02)
+    halved = to_half_precision(vectors, np.full(6, 1e-3))
+    assert halved.values.dtype == np.float32
+    np.testing.assert_allclose(halved.dot(phi, node), products(vectors, phi, node), rtol=1e-4, atol=0.02)
 
 
 def test_vectors_of_very_different_sizes_keep_their_digits(rng):
     """Each vector has a scale of its own."""
     vectors = rng.uniform(0.5, 1.0, size=(5, 2, 8)) * np.logspace(-12, 12, 10).reshape(5, 2, 1)
-    packed = pack(vectors, np.abs(vectors).max(axis=(1, 2)))
+    halved = to_half_precision(vectors, np.abs(vectors).max(axis=(1, 2)))
     node = np.arange(5)
     expected = products(vectors, np.ones((5, 8)), node)
-    np.testing.assert_allclose(packed.dot(np.ones((5, 8), np.float32), node), expected, rtol=2.0**-10)
+    np.testing.assert_allclose(halved.dot(np.ones((5, 8), np.float32), node), expected, rtol=2.0**-10)
 
 
 def test_vectors_are_gathered_for_some_rows_at_a_time(rng, monkeypatch):
-    packed = pack(rng.normal(size=(6, 40, 40)), np.full(6, 10.0))
+    halved = to_half_precision(rng.normal(size=(6, 40, 40)), np.full(6, 10.0))
     phi, node = rng.normal(size=(100, 40)).astype(np.float32), rng.integers(0, 6, size=100)
-    whole = packed.dot(phi, node)
+    whole = halved.dot(phi, node)
     monkeypatch.setattr("ssgp.forest.half_precision.NUMBERS_AT_ONCE", 7 * 40 * 40)
-    np.testing.assert_array_equal(packed.dot(phi, node), whole)
+    np.testing.assert_array_equal(halved.dot(phi, node), whole)
 
 
 def test_zeros_stay_zeros():
-    packed = pack(np.zeros((2, 1, 4)), np.ones(2))
-    np.testing.assert_array_equal(packed.dot(np.ones((3, 4), np.float32), np.array([0, 1, 1])), 0.0)
+    halved = to_half_precision(np.zeros((2, 1, 4)), np.ones(2))
+    np.testing.assert_array_equal(halved.dot(np.ones((3, 4), np.float32), np.array([0, 1, 1])), 0.0)
 
 
 def test_a_row_uses_its_own_nodes_vectors():
-    packed = pack(np.eye(3)[:, None], np.ones(3))
+    halved = to_half_precision(np.eye(3)[:, None], np.ones(3))
     phi = np.arange(9.0, dtype=np.float32).reshape(3, 3)
-    np.testing.assert_array_equal(packed.dot(phi, np.array([2, 0, 1]))[:, 0], [2.0, 3.0, 7.0])
+    np.testing.assert_array_equal(halved.dot(phi, np.array([2, 0, 1]))[:, 0], [2.0, 3.0, 7.0])
 
 
 def test_bytes_are_two_an_entry_and_four_a_vector(rng):
-    assert pack(rng.normal(size=(6, 2, 40)), np.full(6, 10.0)).nbytes == 2 * 6 * 2 * 40 + 4 * 6 * 2
+    assert to_half_precision(rng.normal(size=(6, 2, 40)), np.full(6, 10.0)).nbytes == 2 * 6 * 2 * 40 + 4 * 6 * 2
 
 
-def test_pickles_hold_what_was_packed_alone(rng):
+def test_pickles_hold_the_half_precision_alone(rng):
     vectors, phi, node = rng.normal(size=(50, 1, 64)), rng.normal(size=(9, 64)).astype(np.float32), np.arange(9)
-    packed = pack(vectors, np.full(50, 10.0))
-    before = packed.dot(phi, node)
-    pickled = pickle.dumps(packed)
-    assert len(pickled) < packed.nbytes + 1000
+    halved = to_half_precision(vectors, np.full(50, 10.0))
+    before = halved.dot(phi, node)
+    pickled = pickle.dumps(halved)
+    assert len(pickled) < halved.nbytes + 1000
     np.testing.assert_array_equal(pickle.loads(pickled).dot(phi, node), before)
 
 
 def test_few_products_do_not_unpack_all(rng):
-    packed = pack(rng.normal(size=(500, 2, 7)).astype(np.float32), np.ones(500))
+    halved = to_half_precision(rng.normal(size=(500, 2, 7)).astype(np.float32), np.ones(500))
     phi, node = rng.normal(size=(10, 7)).astype(np.float32), rng.integers(500, size=10)
-    found = packed.dot(phi, node)
-    assert "_singles" not in vars(packed)
-    packed.dot(np.tile(phi, (50, 1)), np.tile(node, 50))
-    assert "_singles" in vars(packed)
-    np.testing.assert_array_equal(packed.dot(phi, node), found)
+    found = halved.dot(phi, node)
+    assert "_singles" not in vars(halved)
+    halved.dot(np.tile(phi, (50, 1)), np.tile(node, 50))
+    assert "_singles" in vars(halved)
+    np.testing.assert_array_equal(halved.dot(phi, node), found)

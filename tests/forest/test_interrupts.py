@@ -8,7 +8,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers import small_forest, wavy
-from ssgp.forest.trees import Forest, plant
+from ssgp.forest.fitted import Forest
+from ssgp.forest.nodes import fit_tree
 from ssgp.metrics import rmse
 
 
@@ -21,17 +22,17 @@ class TestInterrupts:
 
         monkeypatch.setattr("ssgp._utils.progress.StepHooks.after_step", after_step)
 
-    def interrupt_planting(self, monkeypatch, *calls):
-        """Press Ctrl-C while these trees are planted (counted from one)."""
+    def interrupt_trees(self, monkeypatch, *calls):
+        """Press Ctrl-C while these trees are fitted (counted from one)."""
         count = [0]
 
         def interrupted(*arguments):
             count[0] += 1
             if count[0] in calls:
                 raise KeyboardInterrupt
-            return plant(*arguments)
+            return fit_tree(*arguments)
 
-        monkeypatch.setattr("ssgp.forest.builder.plant", interrupted)
+        monkeypatch.setattr("ssgp.forest.builder.fit_tree", interrupted)
 
     def test_ctrl_c_leaves_the_model_of_the_last_step(self, monkeypatch):
         X, y, _ = wavy(400)
@@ -56,10 +57,10 @@ class TestInterrupts:
 
     @pytest.mark.parametrize("call", [1, 2, 17, 33])
     @pytest.mark.parametrize("settings", [{}, {"shrink": False}], ids=str)
-    def test_ctrl_c_while_trees_are_planted(self, call, settings, monkeypatch):
+    def test_ctrl_c_while_trees_are_fitted(self, call, settings, monkeypatch):
         """Ten folds of three trees and three for good: the first, another, one in a later fold, the last."""
         X, y, latent = wavy(400)
-        self.interrupt_planting(monkeypatch, call)
+        self.interrupt_trees(monkeypatch, call)
         with pytest.warns(ConvergenceWarning, match=r"interrupted after \d of 3 trees"):
             model = small_forest(**settings).fit(X, y)
         assert 1 <= model.n_trees_ < 3
@@ -69,25 +70,25 @@ class TestInterrupts:
     def test_folds_of_fewer_trees_calibrate_all_the_same(self, monkeypatch):
         """Ctrl-C in one fold leaves it fewer trees than those before had."""
         X, y, _ = wavy(400)
-        self.interrupt_planting(monkeypatch, 8)
+        self.interrupt_trees(monkeypatch, 8)
         with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 trees"):
             model = small_forest().fit(X, y)
-        # The mean of few trees, on rows that calibrated it when they were unseen: a few percent of coverage.
+        # The mean of few trees, on rows that calibrated it when they were held out: a few percent of coverage.
         low, high = model.predict_interval(X, 0.9).T
         assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.92, abs=0.06)
 
     @pytest.mark.parametrize(
-        ("learned", "said"),
+        ("learned", "message"),
         [("choose_level", "largest"), ("learn_correction", "does without"), ("learn_calibration", "at their word")],
     )
-    def test_ctrl_c_while_held_out_rows_are_looked_at(self, learned, said, monkeypatch):
+    def test_ctrl_c_while_held_out_rows_are_used(self, learned, message, monkeypatch):
         X, y, latent = wavy(400)
 
         def interrupted(*arguments):
             raise KeyboardInterrupt
 
         monkeypatch.setattr(f"ssgp.forest.builder.{learned}", interrupted)
-        with pytest.warns(ConvergenceWarning, match=f"interrupted while .* {said}"):
+        with pytest.warns(ConvergenceWarning, match=f"interrupted while .* {message}"):
             model = small_forest(correct=True).fit(X, y)
         assert rmse(latent, model.predict(X)) < 0.2
         assert np.isfinite(model.predict_interval(X)).all()
@@ -95,7 +96,7 @@ class TestInterrupts:
     @pytest.mark.parametrize("n_pressed", [1, 2])
     def test_ctrl_c_between_folds(self, n_pressed, monkeypatch):
         X, y, latent = wavy(400)
-        components, calls = Forest.components, []
+        components, calls = Forest.all_components, []
 
         def interrupted(self, *arguments):
             calls.append(1)
@@ -103,7 +104,7 @@ class TestInterrupts:
                 raise KeyboardInterrupt
             return components(self, *arguments)
 
-        monkeypatch.setattr(Forest, "components", interrupted)
+        monkeypatch.setattr(Forest, "all_components", interrupted)
         model = small_forest()
         given_up = pytest.raises(KeyboardInterrupt) if n_pressed == 2 else nullcontext()
         with pytest.warns(ConvergenceWarning, match="the trees that stand are still chosen"), given_up:
@@ -125,15 +126,15 @@ class TestInterrupts:
     def test_ctrl_c_while_rows_are_added(self, monkeypatch):
         X, y, latent = wavy(600)
         model = small_forest(keep_rows=True, leaf_size=400).fit(X[:400], y[:400])
-        self.interrupt_planting(monkeypatch, 2)
+        self.interrupt_trees(monkeypatch, 2)
         with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 trees"):
             model.partial_fit(X[400:], y[400:])
-        assert model.n_trees_ == len(model._forest.trees) == 1
+        assert model.n_trees_ == len(model._fitted.forest.trees) == 1
         assert rmse(latent, model.predict(X)) < 0.5
 
     def test_a_second_one_is_obeyed(self, monkeypatch):
         X, y, _ = wavy(400)
-        self.interrupt_planting(monkeypatch, 1, 2)
+        self.interrupt_trees(monkeypatch, 1, 2)
         model = small_forest()
         with pytest.warns(ConvergenceWarning, match="Interrupt again to give up"), pytest.raises(KeyboardInterrupt):
             model.fit(X, y)

@@ -1,211 +1,196 @@
-"""Sums of leaves, and the models solved from them, from the root of a branch down."""
-
-from itertools import pairwise
+"""Models of a tree's nodes and their errors on rows left out, against one regression after the other."""
 
 import numpy as np
 import pytest
 
-from ssgp.forest.nodes import LeafSums, NodeArrays, leaf_sums, solve_branch
-from ssgp.rows.blocks import Block
+from ssgp.forest import nodes
+from ssgp.forest.leaf_features import LeafFeatures
+from ssgp.forest.nodes import NodeSolver, fit_tree, sketch_signs
+from ssgp.forest.tree import TreeShape, TreeSkeleton
+from ssgp.rows.bisecting_tree import grow_tree
+from ssgp.rows.blocks import Rows
+from ssgp.rows.row_tables import MemoryTable, SortedRows
 
-Q, RIDGE = 5, 0.7
-
-
-def rows(rng, n, weighted=False):
-    X = rng.normal(size=(n, 2))
-    return rng.normal(size=(n, Q)), Block(X, rng.normal(size=n), rng.uniform(0.3, 3.0, size=n) if weighted else None)
-
-
-def branch(rng, sizes=(12, 3, 0, 40), weighted=False):
-    """Four leaves: features, rows, bounds and sums."""
-    bounds = np.concatenate([[0], np.cumsum(sizes)])
-    phi, block = rows(rng, bounds[-1], weighted)
-    return phi, block, bounds, leaf_sums(phi, block, bounds)
+RIDGE = 0.7
+SHAPE = TreeShape(8, (4, 2, 1))
+# Leaves of many rows, of few, and of none, in two branches.
+SIZES = np.array([60, 3, 0, 41, 5, 6, 5, 4])
+N_ROWS = int(SIZES.sum())
 
 
-def weights_of(block):
-    return np.ones(len(block.y)) if block.weight is None else block.weight
+@pytest.fixture(params=[False, True], ids=["unweighted", "weighted"])
+def rows(request, rng):
+    X = rng.normal(size=(N_ROWS, 2)).astype(np.float32)
+    y = (np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=N_ROWS)).astype(np.float32)
+    weight = rng.uniform(0.3, 3.0, size=N_ROWS).astype(np.float32) if request.param else None
+    return Rows(X, y, weight, np.concatenate([[0], np.cumsum(SIZES)]))
 
 
-def assert_same_sums(one: LeafSums, other: LeafSums):
-    np.testing.assert_allclose(one.products, other.products, atol=1e-10)
-    np.testing.assert_allclose(one.count, other.count, atol=1e-10)
+@pytest.fixture
+def features(rng):
+    return LeafFeatures.of(0.3 * rng.normal(size=(4, 2)), np.ones(2))
 
 
-@pytest.mark.parametrize("sizes", [(4, 3, 5), (0, 6, 0), (0, 0, 1), (5, 0, 0), (7,)], ids=str)
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-def test_sums_against_loops(weighted, sizes, rng):
-    phi, block, bounds, sums = branch(rng, sizes, weighted)
-    products, count = np.zeros((len(sizes), Q + 1, Q + 1)), np.zeros(len(sizes))
-    for k in range(len(sizes)):
-        for i in range(bounds[k], bounds[k + 1]):
-            joined = np.append(phi[i], block.y[i])
-            products[k] += weights_of(block)[i] * np.outer(joined, joined)
-            count[k] += weights_of(block)[i]
-    np.testing.assert_allclose(sums.products, products, atol=1e-12)
-    np.testing.assert_allclose(sums.count, count, atol=1e-12)
+def solve(rows, features, shrink=True, leave_out=(), signs=None, ridge=RIDGE):
+    signs = np.eye(features.n_features) if signs is None else signs
+    solver = NodeSolver(features, SHAPE, ridge, signs, shrink)
+    return solver, solver.add(SortedRows(0, rows, np.arange(len(rows.y))), leave_out)
 
 
-def test_float32_features_are_summed_in_float64(rng):
-    phi, block = rows(rng, 3000)
-    sums = leaf_sums(phi.astype(np.float32), block, np.array([0, 3000]))
-    exact = phi.astype(np.float32).astype(float)
-    np.testing.assert_allclose(sums.products[0, :-1, :-1], exact.T @ exact, rtol=1e-12, atol=1e-9)
+def naive(rows, features, shrink, without=None):
+    """Weights, penalised residual sums of squares and covariances of all nodes of all levels."""
+    phi, y = features(rows.X).astype(float), rows.y.astype(float)
+    weight = np.ones(len(y)) if rows.weight is None else rows.weight.astype(float)
+    if without is not None:
+        weight = np.where(np.arange(len(y)) == without, 0.0, weight)
+    levels, size = [], phi.shape[1]
+    for leaves in SHAPE.leaves_per_node:
+        level = []
+        for node in range(8 // leaves):
+            part = slice(rows.bounds[node * leaves], rows.bounds[(node + 1) * leaves])
+            F, W = phi[part], np.diag(weight[part])
+            prior = levels[-1][node // 2][0] if shrink and levels else np.zeros(size)
+            A = F.T @ W @ F + RIDGE * np.eye(size)
+            w = prior + np.linalg.solve(A, F.T @ W @ (y[part] - F @ prior))
+            residual = y[part] - F @ w
+            level.append((w, residual @ W @ residual + RIDGE * np.sum((w - prior) ** 2), np.linalg.inv(A)))
+        levels.append(level)
+    return levels
 
 
-class TestMerge:
-    def parts(self, rng):
-        return [branch(rng, sizes)[3] for sizes in ((2, 3), (0, 5), (4, 0))]
-
-    def test_is_associative_and_commutative(self, rng):
-        a, b, c = self.parts(rng)
-        assert_same_sums(a.merge(b).merge(c), a.merge(b.merge(c)))
-        assert_same_sums(a.merge(b), b.merge(a))
-
-    @pytest.mark.parametrize("weighted", [False, True])
-    def test_of_parts_is_the_whole(self, weighted, rng):
-        phi, block = rows(rng, 30, weighted)
-        whole = leaf_sums(phi, block, np.array([0, 30]))
-        total = None
-        for part in (slice(0, 7), slice(7, 8), slice(8, 30)):
-            weight = None if block.weight is None else block.weight[part]
-            size = part.stop - part.start
-            sums = leaf_sums(phi[part], Block(block.X[part], block.y[part], weight), np.array([0, size]))
-            total = sums if total is None else total.merge(sums)
-        assert total is not None
-        assert_same_sums(total, whole)
-
-
-def test_groups_are_the_sums_of_their_leaves(rng):
-    *_, leaves = branch(rng)
-    grouped = leaves.grouped(2)
-    for k in range(2):
-        np.testing.assert_allclose(grouped.products[k], leaves.products[2 * k] + leaves.products[2 * k + 1])
-        assert grouped.count[k] == leaves.count[2 * k] + leaves.count[2 * k + 1]
-    assert_same_sums(leaves.grouped(4), leaves.grouped(2).grouped(2))
-    assert_same_sums(leaves.grouped(1), leaves)
-
-
-def test_rows_in_any_order_have_the_same_sums(rng):
-    phi, block, bounds, sums = branch(rng)
-    order = np.concatenate([start + rng.permutation(stop - start) for start, stop in pairwise(bounds.tolist())])
-    assert_same_sums(leaf_sums(phi[order], Block(block.X[order], block.y[order]), bounds), sums)
-
-
-class TestSolve:
-    @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-    def test_the_root_is_bayesian_ridge_regression(self, weighted, rng):
-        phi, block, _, leaves = branch(rng, weighted=weighted)
-        root = solve_branch(leaves, [4, 1], RIDGE, np.eye(Q))[0]
-        W = np.diag(weights_of(block))
-        A = phi.T @ W @ phi + RIDGE * np.eye(Q)
-        weights = np.linalg.solve(A, phi.T @ W @ block.y)
-        residual = block.y - phi @ weights
-        np.testing.assert_allclose(root.weights[0], weights, atol=1e-10)
-        assert root.rss[0] == pytest.approx(residual @ W @ residual + RIDGE * weights @ weights, rel=1e-9)
-        assert root.log_determinant[0] == pytest.approx(np.linalg.slogdet(A / RIDGE)[1], rel=1e-9)
-        assert root.count[0] == pytest.approx(weights_of(block).sum())
-
-    def test_children_are_shrunk_towards_their_parents(self, rng):
-        phi, block, bounds, leaves = branch(rng)
-        levels = solve_branch(leaves, [4, 2, 1], RIDGE, np.eye(Q))
-        for depth, group in ((1, 2), (2, 1)):
-            for k in range(4 // group):
-                parent = levels[depth - 1].weights[k // 2]
-                part = slice(bounds[k * group], bounds[(k + 1) * group])
-                G, c = phi[part].T @ phi[part], phi[part].T @ block.y[part]
-                A = G + RIDGE * np.eye(Q)
-                own = parent + np.linalg.inv(A) @ (c - G @ parent)
-                np.testing.assert_allclose(levels[depth].weights[k], own, atol=1e-10)
-                residual = block.y[part] - phi[part] @ own
-                rss = residual @ residual + RIDGE * np.sum((own - parent) ** 2)
-                assert levels[depth].rss[k] == pytest.approx(rss, rel=1e-7, abs=1e-9)
-                assert levels[depth].log_determinant[k] == pytest.approx(np.linalg.slogdet(A / RIDGE)[1], abs=1e-9)
-
-    def test_an_empty_leaf_is_as_its_parent(self, rng):
-        *_, leaves = branch(rng)
-        root, children = solve_branch(leaves, [4, 1], RIDGE, np.eye(Q))
-        np.testing.assert_allclose(children.weights[2], root.weights[0])
-        assert (children.count[2], children.rss[2]) == (0.0, pytest.approx(0.0, abs=1e-12))
-        assert children.log_determinant[2] == pytest.approx(0.0, abs=1e-12)
-
-    def test_without_shrinking_leaves_are_on_their_own(self, rng):
-        phi, block, bounds, leaves = branch(rng)
-        levels = solve_branch(leaves, [4, 2, 1], RIDGE, np.eye(Q), shrink=False)
-        for k in range(4):
-            part = slice(bounds[k], bounds[k + 1])
-            A = phi[part].T @ phi[part] + RIDGE * np.eye(Q)
-            np.testing.assert_allclose(
-                levels[2].weights[k], np.linalg.solve(A, phi[part].T @ block.y[part]), atol=1e-10
-            )
-
-    def test_a_fit_without_residuals_has_none(self, rng):
-        phi, block, bounds, _ = branch(rng, (30,))
-        exact = leaf_sums(phi, Block(block.X, phi @ np.arange(Q)), bounds)
-        solved = solve_branch(exact, [1], 1e-9, np.eye(Q))[0]
-        np.testing.assert_allclose(solved.weights[0], np.arange(Q), atol=1e-6)
-        assert 0.0 <= solved.rss[0] < 1e-6
-
-    def test_identical_rows_and_a_tiny_ridge_stay_finite(self, rng):
-        phi = np.tile(rng.normal(size=Q).astype(np.float32), (500, 1))
-        sums = leaf_sums(phi, Block(phi[:, :1], np.ones(500)), np.array([0, 500]))
-        solved = solve_branch(sums, [1], 1e-30, np.eye(Q))[0]
-        assert np.isfinite(solved.sketch).all()
-        assert phi[0] @ solved.weights[0] == pytest.approx(1.0, abs=1e-3)
-
-    def test_levels_of_branches_are_joined_in_order(self, rng):
-        parts = [solve_branch(branch(rng)[3], [4, 1], RIDGE, np.eye(Q))[1] for _ in range(3)]
-        joined = NodeArrays(12, np.eye(Q))
-        for part in parts:
-            joined.append(part)
-        np.testing.assert_array_equal(joined.nodes.rss, np.concatenate([part.rss for part in parts]))
-        np.testing.assert_array_equal(joined.nodes.sketch[4:8], parts[1].sketch.astype(np.float32))
-        np.testing.assert_array_equal(joined.nodes.weights[8:], parts[2].weights.astype(np.float32))
-
-
-class TestSketch:
-    def leverage(self, phi, part, at):
-        return at @ np.linalg.inv(phi[part].T @ phi[part] + RIDGE * np.eye(Q)) @ at
-
-    def test_of_the_identity_is_exact(self, rng):
-        phi, _, bounds, leaves = branch(rng)
-        solved, at = solve_branch(leaves, [4, 1], RIDGE, np.eye(Q))[1], rng.normal(size=Q)
-        for k in range(4):
-            expected = self.leverage(phi, slice(bounds[k], bounds[k + 1]), at)
-            assert np.sum((solved.sketch[k] @ at) ** 2) == pytest.approx(expected, rel=1e-9)
-
-    def test_of_random_signs_is_unbiased(self, rng):
-        """One sketch row for each of 20,000 draws of signs, within 4 standard errors of their mean."""
-        phi, _, bounds, leaves = branch(rng)
-        signs, at = rng.choice([-1.0, 1.0], (20_000, Q)), rng.normal(size=Q)
-        solved = solve_branch(leaves, [4, 1], RIDGE, signs)[1]
-        for k in range(4):
-            found = (solved.sketch[k] @ at) ** 2
-            error = abs(found.mean() - self.leverage(phi, slice(bounds[k], bounds[k + 1]), at))
-            assert error < 4 * found.std() / np.sqrt(len(found))
-
-
-def test_rounding_that_leaves_a_negative_square_is_survived(rng):
-    """The target is explained by the parent but for rounding: y^T y about it comes out below zero."""
-    products = np.zeros((1, Q + 1, Q + 1))
-    products[0, :Q, :Q] = np.eye(Q)
-    products[0, Q, :Q] = products[0, :Q, Q] = 1e-4
-    products[0, Q, Q] = -2.5e-7
-    (solved,) = solve_branch(LeafSums(products, np.array([3.0])), (1,), RIDGE, np.eye(Q))
-    assert np.isfinite(solved.weights).all()
-    assert solved.rss[0] >= 0.0
-
-
-def test_single_precision_sums_of_a_constant_target(rng):
-    """The parent explains the target but for rounding: determinants and sketches stay what they are."""
-    phi = rng.normal(size=(60, Q))
-    phi[:, 0] = 1.0
-    block = Block(np.zeros((60, 1)), np.full(60, -0.3), None)
-    bounds = np.array([0, 15, 30, 45, 60])
-    single, double = (
-        solve_branch(leaf_sums(phi.astype(np.float32), block, bounds, dtype), (4, 2, 1), 1e-3, np.eye(Q))
-        for dtype in (np.float32, np.float64)
+@pytest.mark.parametrize("shrink", [True, False])
+@pytest.mark.parametrize("small", [0.0, 0.6, 10.0])
+def test_models_are_regressions_shrunk_towards_their_parents(shrink, small, rows, features, monkeypatch):
+    """Solved from sums, in the space of their rows where leaves are small enough, and there wherever it can be."""
+    monkeypatch.setattr(nodes, "SMALL", small)
+    solver, _ = solve(rows, features, shrink)
+    counts = (
+        SIZES if rows.weight is None else np.add.reduceat(np.append(rows.weight, 0), rows.bounds[:-1]) * (SIZES > 0)
     )
-    for one, other in zip(single, double, strict=True):
-        np.testing.assert_allclose(one.log_determinant, other.log_determinant, rtol=1e-4)
-        np.testing.assert_allclose(np.abs(one.sketch), np.abs(other.sketch), rtol=1e-2, atol=1e-3)
+    for arrays, expected, leaves in zip(
+        solver._arrays, naive(rows, features, shrink), SHAPE.leaves_per_node, strict=True
+    ):
+        np.testing.assert_allclose(arrays.count, counts.reshape(-1, leaves).sum(axis=1), rtol=1e-6)
+        for node, (weights, rss, covariance) in enumerate(expected):
+            np.testing.assert_allclose(arrays.weights[node], weights, atol=1e-4)
+            assert arrays.rss[node] == pytest.approx(rss, rel=1e-3, abs=1e-4)
+            sketch = arrays.sketch[node].astype(float)
+            np.testing.assert_allclose(sketch.T @ sketch, covariance, atol=1e-4)
+
+
+@pytest.mark.parametrize("shrink", [True, False])
+@pytest.mark.parametrize("small", [0.0, 10.0], ids=["from sums", "from rows"])
+def test_errors_of_rows_left_out_are_those_of_trees_without_them(shrink, small, rows, features, monkeypatch):
+    monkeypatch.setattr(nodes, "SMALL", small)
+    _, (numbers, leaves, errors) = solve(rows, features, shrink, leave_out=range(2))
+    np.testing.assert_array_equal(np.sort(numbers), np.arange(N_ROWS))
+    np.testing.assert_array_equal(leaves, rows.labels[numbers])
+    phi = features(rows.X).astype(float)
+    for row in range(0, N_ROWS, 7):
+        levels = naive(rows, features, shrink, without=row)
+        for level, per_node in enumerate(SHAPE.leaves_per_node):
+            expected = rows.y[row] - phi[row] @ levels[level][rows.labels[row] // per_node][0]
+            assert errors[level, numbers == row][0] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_only_the_branches_asked_for_are_left_out(rows, features):
+    _, (numbers, leaves, errors) = solve(rows, features, leave_out=[1])
+    np.testing.assert_array_equal(np.sort(numbers), np.flatnonzero(rows.labels >= 4))
+    assert leaves.min() >= 4
+    assert errors.shape == (3, len(numbers))
+    assert solve(rows, features)[1][2].shape == (3, 0)
+
+
+def assert_same(one, other, **tolerance):
+    for own, others in zip(one._arrays, other._arrays, strict=True):
+        for name in ("weights", "sketch", "count", "rss"):
+            np.testing.assert_allclose(getattr(own, name), getattr(others, name), err_msg=name, **tolerance)
+
+
+@pytest.mark.parametrize("at_once", [1, 97, 400])
+def test_leaves_of_more_rows_than_memory_allows_are_summed_in_pieces(at_once, rows, features, monkeypatch):
+    monkeypatch.setattr(nodes, "SMALL", 0.0)
+    whole, (_, _, errors) = solve(rows, features, leave_out=range(2))
+    monkeypatch.setattr(nodes, "FEATURES_AT_ONCE", at_once * features.n_features)
+    in_pieces, (_, _, errors_too) = solve(rows, features, leave_out=range(2))
+    assert_same(in_pieces, whole, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(errors_too, errors, rtol=1e-3, atol=1e-4)
+
+
+def test_a_leaf_is_the_same_to_the_last_bit_in_any_company(rows, features, monkeypatch):
+    together, (_, _, errors) = solve(rows, features, leave_out=range(2))
+    monkeypatch.setattr(nodes, "SUMS_AT_ONCE", 1)
+    apart, (_, _, errors_too) = solve(rows, features, leave_out=range(2))
+    by_branch = NodeSolver(features, SHAPE, RIDGE, np.eye(features.n_features), True)
+    for branch in range(2):
+        bounds = rows.bounds[4 * branch : 4 * branch + 5]
+        inside = np.arange(bounds[0], bounds[-1])
+        by_branch.add(SortedRows(4 * branch, rows.reorder(inside, bounds - bounds[0]), inside), ())
+    assert_same(together, apart, rtol=0)
+    assert_same(together, by_branch, rtol=0)
+    np.testing.assert_array_equal(errors, errors_too)
+
+
+@pytest.mark.parametrize("noise", [0.01, 1e-3, 1e-4])
+def test_low_noise_keeps_its_digits(noise, rng):
+    """Errors in deviations of the noise, in single precision features and against double precision throughout."""
+    features = LeafFeatures.of(rng.normal(size=(20, 2)), np.ones(2))
+    X = rng.uniform(-1, 1, size=(600, 2)).astype(np.float32)
+    y = (np.sin(3 * X[:, 0]) + noise * rng.normal(size=600)).astype(np.float32)
+    ridge = 20 * noise**2
+    solver = NodeSolver(features, TreeShape(1, (1,)), ridge, np.eye(43)[:1], True)
+    _, _, errors = solver.add(SortedRows(0, Rows(X, y, None, np.array([0, 600])), np.arange(600)), [0])
+    phi = features(X).astype(float)
+    hat = phi @ np.linalg.solve(phi.T @ phi + ridge * np.eye(phi.shape[1]), phi.T)
+    assert np.abs(errors[0] - (y - hat @ y) / (1 - np.diag(hat))).max() < 0.05 * noise
+
+
+def test_signs_have_the_identity_as_their_mean_square(rng):
+    assert sketch_signs("exact", 5, 0).tolist() == np.eye(5).tolist()
+    assert sketch_signs(9, 5, 0).tolist() == np.eye(5).tolist()
+    squares = [signs.T @ signs for signs in (sketch_signs(2, 5, seed) for seed in range(4000))]
+    np.testing.assert_allclose(np.mean(squares, axis=0), np.eye(5), atol=4 / np.sqrt(4000))
+
+
+@pytest.fixture
+def skeleton(rows, features):
+    partition, _ = grow_tree(rows.X, 8, np.random.default_rng(0), np.ones(2, np.float32))
+    return TreeSkeleton(partition, features, 0, SHAPE.leaves_per_node)
+
+
+def test_the_order_of_the_rows_does_not_matter(rows, skeleton, rng):
+    order = rng.permutation(N_ROWS)
+    one, left_out = fit_tree(MemoryTable(rows), skeleton, RIDGE, "exact", True, range(2))
+    shuffled = MemoryTable(rows.reorder(order, rows.bounds))
+    other, left_out_too = fit_tree(shuffled, skeleton, RIDGE, "exact", True, range(2))
+    for level, again in zip(one.levels, other.levels, strict=True):
+        np.testing.assert_allclose(level.rss, again.rss, rtol=1e-4)
+        np.testing.assert_allclose(level.noise_variance, again.noise_variance, rtol=1e-4)
+    assert left_out is not None
+    assert left_out_too is not None
+    by_row, again = np.empty((3, N_ROWS)), np.empty((3, N_ROWS))
+    by_row[:, left_out.rows], again[:, order[left_out_too.rows]] = left_out.error, left_out_too.error
+    np.testing.assert_allclose(by_row, again, rtol=1e-3, atol=1e-4)
+
+
+def test_noise_of_rows_left_out_is_that_of_their_nodes(rows, skeleton):
+    tree, left_out = fit_tree(MemoryTable(rows), skeleton, RIDGE, 1, True, [0])
+    assert left_out is not None
+    leaf = skeleton.partition.assign(rows.X[left_out.rows])
+    for level, noise in zip(tree.levels, left_out.noise_variance, strict=True):
+        np.testing.assert_allclose(noise, level.noise_variance[leaf // level.leaves_per_node], rtol=1e-6)
+    assert fit_tree(MemoryTable(rows), skeleton, RIDGE, 1, True)[1] is None
+
+
+def test_a_sketch_is_unbiased(rows, skeleton):
+    """Mean leverage of all rows over 60 seeds, within 4 standard errors of the exact one."""
+    phi = skeleton.features(rows.X)
+
+    def leverage(n_sketches, seed):
+        own = TreeSkeleton(skeleton.partition, skeleton.features, seed, skeleton.leaves_per_node)
+        tree, _ = fit_tree(MemoryTable(rows), own, RIDGE, n_sketches, True)
+        return tree.only(-1).components(rows.X, phi).leverage.mean()
+
+    found = [leverage(1, seed) for seed in range(60)]
+    assert abs(np.mean(found) - leverage("exact", 0)) < 4 * np.std(found) / np.sqrt(60)
+    assert np.std(found) > 0

@@ -12,9 +12,7 @@ PLENTY = MemoryShares(model_bytes=2**40, sampled_rows=10**9, part_bytes=2**30)
 
 
 def sizes(n_rows, n_inputs=8, memory=PLENTY, **given) -> ForestSizes:
-    names = ("n_frequencies", "n_trees", "leaf_size", "max_iter", "n_sketches")
-    settings = {name: {"n_sketches": 1, **given}.get(name) for name in names}
-    return choose_sizes(n_rows, n_inputs, **settings, memory=memory)
+    return choose_sizes(n_rows, n_inputs, memory, **given)
 
 
 @pytest.mark.parametrize("n_inputs", [1, 8, 90])
@@ -65,7 +63,7 @@ def test_every_leaf_can_have_a_row_though_a_tenth_is_held_out():
     assert [sizes(n_rows, leaf_size=1).depth for n_rows in (1024, 1136, 1137)] == [9, 9, 10]
 
 
-def test_trees_share_waves_on_large_tables_only():
+def test_trees_share_features_on_large_tables_only():
     few, many = sizes(50_000), sizes(10**6)
     assert few.n_draws == few.n_trees
     assert many.n_draws < many.n_trees
@@ -104,7 +102,7 @@ def test_memory_is_shared_out(memory, n_inputs):
     assert shares.sampled_rows == 50_000 or 4 * (n_inputs + 1) * shares.sampled_rows <= memory / 8
 
 
-@pytest.mark.parametrize("leaf_size", [None, 1, 20])
+@pytest.mark.parametrize("leaf_size", ["auto", 1, 20])
 def test_every_leaf_has_sampled_rows_to_be_placed_by(leaf_size):
     found = sizes(10**8, 20, MemoryShares(2**40, 50_000, 2**20), leaf_size=leaf_size)
     assert 50_000 / 2**found.depth >= 8

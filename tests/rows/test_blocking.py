@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers import small_forest, wavy
-from ssgp.metrics import rmse
-from ssgp.rows.blocking import Blocking, SampledBlocking
+from ssgp.rows.blocking import Blocking, SampledBlocking, choose_n_blocks
 from ssgp.rows.blocks import Rows
 
 
@@ -47,17 +45,17 @@ def test_rows_that_are_alike_leave_no_sampled_block_empty(share, rng):
     assert some.n_blocks >= (1 if share == 1.0 else 30)
 
 
-def test_a_large_table_of_few_different_rows(monkeypatch):
-    monkeypatch.setattr("ssgp.forest.fit.LEARNING_ROWS", 300)
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 3, size=(4000, 2)).astype(float)
-    y = X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=4000)
-    model = small_forest(max_iter=100).fit(X, y)
-    assert rmse(X.sum(axis=1), model.predict(X)) < 0.05
+@pytest.mark.parametrize(("kind", "expected"), [("tree", "BisectingTree"), ("kmeans", "NearestCentre")])
+def test_blocking_sorts_the_rows_by_block(kind, expected, rng):
+    X = rng.normal(size=(200, 2)).astype(np.float32)
+    rows = Rows(X, np.arange(200, dtype=np.float32), None, np.array([0, 200]))
+    partition, blocked = Blocking(kind, 9, None, 0)(rows, np.ones(2))
+    assert type(partition).__name__ == expected
+    assert blocked.n_blocks == 9
+    assert sorted(blocked.y.tolist()) == list(range(200))
+    np.testing.assert_array_equal(blocked.X[:, 0], X[blocked.y.astype(int), 0])
 
 
-def test_a_table_larger_than_learning_needs_is_learned_from_some_blocks(monkeypatch):
-    monkeypatch.setattr("ssgp.forest.fit.LEARNING_ROWS", 300)
-    X, y, latent = wavy(1500)
-    model = small_forest(max_iter=200).fit(X, y)
-    assert rmse(latent, model.predict(X)) < 0.5 * latent.std()
+def test_few_rows_are_one_block():
+    assert choose_n_blocks(3, 20) == 1
+    assert choose_n_blocks(2_000_000, 20) == 2000

@@ -1,292 +1,65 @@
-"""Fits that are killed and go on."""
+"""Folders of finished parts."""
 
 import os
-import signal
-import subprocess
-import sys
-import time
-from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from helpers import wavy
-from ssgp import SpectralForestRegressor
 from ssgp._utils.whole_file import whole_file
-from ssgp.forest import builder as planting
-from ssgp.forest import fit as forest_fitting
-from ssgp.saving.checkpoints import Checkpoint
+from ssgp.saving.checkpoints import Checkpoint, delete_checkpoint
+from ssgp.saving.kinds import Kinds
 
-SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 40, "n_frequencies": 8, "n_jobs": 1, "random_state": 0}
-
-
-class Killed(BaseException):
-    """Nobody catches it, as nobody catches SIGKILL."""
-
-
-@pytest.fixture
-def table():
-    X, y, _ = wavy(5000, 0)
-    return X, y
-
-
-def killed_after(monkeypatch, module, name, n_calls):
-    """Let a function of a module work so many times."""
-    usual, left = getattr(module, name), [n_calls]
-
-    def counted(*arguments, **settings):
-        left[0] -= 1
-        if left[0] < 0:
-            raise Killed
-        return usual(*arguments, **settings)
-
-    monkeypatch.setattr(module, name, counted)
-    return left
-
-
-@pytest.mark.parametrize("n_planted", [0, 1, 3, 4, 5])
-def test_a_killed_fit_goes_on_to_the_same_model(table, tmp_path, monkeypatch, n_planted):
-    """One trial of three trees, then the same trees with all rows."""
-    X, y = table
-    whole = SpectralForestRegressor(**SETTINGS).fit(X, y)
-    with monkeypatch.context() as patch:
-        killed_after(patch, planting, "plant", n_planted)
-        with pytest.raises(Killed):
-            SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path / "parts")
-    kept = sorted(path.name for path in (tmp_path / "parts").glob("*.safetensors"))
-    assert len(kept) == 1 + n_planted
-    assert kept[-1] == "learned.safetensors"
-    left = killed_after(monkeypatch, planting, "plant", 100)
-    killed_after(monkeypatch, forest_fitting.Learner, "ascend", 0)
-    again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path / "parts")
-    assert 100 - left[0] == 6 - n_planted
-    np.testing.assert_array_equal(again.predict_interval(X), whole.predict_interval(X))
-    np.testing.assert_array_equal(again.bound_trace_, whole.bound_trace_)
-    assert len({id(tree.waves) for tree in again._forest.trees}) == len(
-        {id(tree.waves) for tree in whole._forest.trees}
-    )
-
-
-def test_killed_while_it_learns_it_begins_anew(table, tmp_path, monkeypatch):
-    X, y = table
-    with monkeypatch.context() as patch:
-        killed_after(patch, forest_fitting.Learner, "ascend", 0)
-        with pytest.raises(Killed):
-            SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
-    again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    np.testing.assert_array_equal(again.predict(X), SpectralForestRegressor(**SETTINGS).fit(X, y).predict(X))
-
-
-def test_learning_that_was_cut_short_is_not_kept(table, tmp_path, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    X, y = table
-    monkeypatch.setattr(forest_fitting.Learner, "ascend", interrupt)
-    with pytest.warns(UserWarning, match="learning was interrupted"):
-        SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
-    monkeypatch.undo()
-    again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    np.testing.assert_array_equal(again.predict(X), SpectralForestRegressor(**SETTINGS).fit(X, y).predict(X))
-
-
-def test_trees_that_follow_from_an_interrupt_are_not_kept(table, tmp_path, monkeypatch):
-    """Ctrl-C in the second tree: the first is kept, and nothing that comes of having but one."""
-    X, y = table
-    usual, calls = planting.plant, []
-
-    def press(*arguments):
-        calls.append(arguments)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return usual(*arguments)
-
-    monkeypatch.setattr(planting, "plant", press)
-    with pytest.warns(UserWarning, match="interrupted after 1 of 3 trees"):
-        SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    kept = {path.name for path in tmp_path.iterdir()}
-    assert kept == {"fit.json", "learned.safetensors", "fold-0-0.safetensors"}
-    again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    np.testing.assert_array_equal(again.predict(X), SpectralForestRegressor(**SETTINGS).fit(X, y).predict(X))
-
-
-def test_a_folder_of_something_else_is_left_alone(table, tmp_path):
-    (tmp_path / "thesis.txt").touch()
-    with pytest.raises(ValueError, match="has other files in it; choose an empty folder"):
-        SpectralForestRegressor(**SETTINGS).fit(*table, checkpoint=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+# Numbers, texts and arrays need no kinds.
+NOTHING = Kinds(())
 
 
 def test_killed_while_the_first_file_is_written(tmp_path):
     with whole_file(tmp_path / "fit.json") as part:
         part.touch()
     os.rename(tmp_path / "fit.json", part)
-    checkpoint = Checkpoint(tmp_path)
+    checkpoint = Checkpoint(tmp_path, NOTHING)
     checkpoint.begin({"seed": 1, "number of rows": 7, "version of ssgp": "0.1"})
-    assert Checkpoint(tmp_path).same_seed(2) == 1
-    checkpoint.delete()
+    assert Checkpoint(tmp_path, NOTHING).same_seed(2) == 1
+    delete_checkpoint(tmp_path)
     assert not tmp_path.exists()
 
 
 def test_only_parts_are_deleted(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "parts")
+    checkpoint = Checkpoint(tmp_path / "parts", NOTHING)
     checkpoint.begin({"n_trees": np.int64(3)})
     for name in ("learned", "fold-0-11", "all-3"):
         checkpoint.once(name, lambda: (1.0, np.arange(3)))
     others = [tmp_path / "parts" / name for name in ("thesis.txt", "model.safetensors", "all-best.safetensors")]
     for path in others:
         path.touch()
-    checkpoint.delete()
+    delete_checkpoint(tmp_path / "parts")
     assert set((tmp_path / "parts").iterdir()) == set(others)
     for path in others:
         path.unlink()
-    checkpoint.delete()
+    delete_checkpoint(tmp_path / "parts")
     assert not (tmp_path / "parts").exists()
-
-
-def test_a_fit_without_a_seed_keeps_the_one_it_drew(table, tmp_path):
-    X, y = table
-    first, second = (
-        SpectralForestRegressor(**{**SETTINGS, "random_state": None}).fit(X, y, checkpoint=tmp_path) for _ in range(2)
-    )
-    np.testing.assert_array_equal(first.predict(X), second.predict(X))
-
-
-def test_a_fit_in_batches_goes_on_too(table, tmp_path, monkeypatch):
-    X, y = table
-    with monkeypatch.context() as patch:
-        killed_after(patch, planting, "plant", 2)
-        with pytest.raises(Killed):
-            SpectralForestRegressor(**SETTINGS).fit_batches([(X, y)], checkpoint=tmp_path)
-    again = SpectralForestRegressor(**SETTINGS).fit_batches(
-        [(X[:200], y[:200]), (X[200:], y[200:])], checkpoint=tmp_path
-    )
-    np.testing.assert_array_equal(again.predict(X), SpectralForestRegressor(**SETTINGS).fit(X, y).predict(X))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n_trees": 4}, "n_trees was 3 there and is 4 now"),
-        ({"random_state": 1}, "seed was .* there and is .* now"),
-        ({"shrink": False}, "shrink was True there and is False now"),
-    ],
-)
-def test_parts_of_another_fit_are_an_error(table, tmp_path, change, message):
-    X, y = table
-    SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match=f"belongs to another fit: {message}; choose another folder"):
-        SpectralForestRegressor(**{**SETTINGS, **change}).fit(X, y, checkpoint=tmp_path)
-
-
-def test_parts_of_another_table_are_an_error(table, tmp_path):
-    X, y = table
-    SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="number of rows was 5000 there and is 4999 now"):
-        SpectralForestRegressor(**SETTINGS).fit(X[1:], y[1:], checkpoint=tmp_path)
-    changed = y.copy()
-    changed[17] += 1e-3
-    with pytest.raises(ValueError, match="checksums of inputs, targets and weights was"):
-        SpectralForestRegressor(**SETTINGS).fit(X, changed, checkpoint=tmp_path)
-
-
-def test_a_file_is_no_folder(table, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(NotADirectoryError, match="checkpoint must be a folder"):
-        SpectralForestRegressor(**SETTINGS).fit(*table, checkpoint=tmp_path / "file")
-
-
-def test_a_time_limit_and_a_checkpoint_exclude_each_other(table, tmp_path):
-    with pytest.raises(ValueError, match="checkpoint needs max_time=None"):
-        SpectralForestRegressor(max_time=3.0).fit(*table, checkpoint=tmp_path)
-
-
-def test_without_a_folder_nothing_lasts(tmp_path):
-    checkpoint = Checkpoint(None)
-    checkpoint.begin({"seed": 1})
-    assert checkpoint.once("part", lambda: 1) == 1
-    assert checkpoint.once("part", lambda: 2) == 2
-    assert checkpoint.same_seed(5) == 5
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_command_that_was_really_killed(table, tmp_path):
-    """SIGKILL once the first tree is kept; then the same command."""
-    pytest.importorskip("typer", reason="the command line is not installed")
-    import ssgp
-
-    X, y = table
-    np.savetxt(tmp_path / "t.csv", np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
-    command = [sys.executable, "-m", "ssgp", "fit", "t.csv", "--target", "y", "--jobs", "1"]
-    for setting in ("max_iter=40", "n_trees=12"):
-        command += ["--set", setting]
-    resumable = [*command, "--checkpoint", "parts", "--out", "model"]
-    process = subprocess.Popen(resumable, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 60
-        while not list((tmp_path / "parts").glob("fold-*")) and time.monotonic() < until:
-            time.sleep(0.01)
-        assert list((tmp_path / "parts").glob("fold-*"))
-    finally:
-        process.kill()
-        ended = process.wait()
-    assert ended == -signal.SIGKILL
-    assert not (tmp_path / "model").exists()
-    for own in (resumable, [*command, "--out", "whole"]):
-        subprocess.run(own, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
-    assert not (tmp_path / "parts").exists()
-    killed, whole = (ssgp.load(tmp_path / name)[-1] for name in ("model", "whole"))
-    np.testing.assert_array_equal(killed.predict(X), whole.predict(X))
 
 
 def test_once_something_was_cut_short_nothing_is_read(tmp_path):
-    checkpoint = Checkpoint(tmp_path)
-    checkpoint.write("learned", (np.arange(3.0),))
-    assert checkpoint.read("learned") is not None
+    checkpoint = Checkpoint(tmp_path, NOTHING)
+    assert checkpoint.once("learned", lambda: 1) == 1
+    assert checkpoint.once("learned", lambda: 2) == 1
     checkpoint.close()
-    assert checkpoint.read("learned") is None
-
-
-def test_an_interrupt_does_not_mix_what_was_kept_with_another_kernel(table, tmp_path, monkeypatch):
-    X, y = table
-    settings = {**SETTINGS, "kernel": "auto"}
-    monkeypatch.setattr(forest_fitting.ForestFitting, "_bound_after", lambda self, kernel, *_: kernel == "matern-3/2")
-    kept = SpectralForestRegressor(**settings).fit(X, y, checkpoint=tmp_path)
-    assert kept.kernel_ == "matern-3/2"
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(forest_fitting.ForestFitting, "_bound_after", interrupt)
-    with pytest.warns(ConvergenceWarning, match="interrupted while the kernel was chosen"):
-        again = SpectralForestRegressor(**settings).fit(X, y, checkpoint=tmp_path)
-    plain = SpectralForestRegressor(**SETTINGS).fit(X, y)
-    assert again.kernel_ == plain.kernel_
-    np.testing.assert_array_equal(again.predict(X), plain.predict(X))
-
-
-def test_of_few_rows_nothing_is_left_behind(table, tmp_path):
-    X, y = table
-    SpectralForestRegressor(**SETTINGS).fit(X[:12], y[:12], checkpoint=tmp_path / "parts")
-    assert list((tmp_path / "parts").glob("few-*"))
-    Checkpoint(tmp_path / "parts").delete()
-    assert not (tmp_path / "parts").exists()
+    assert checkpoint.once("learned", lambda: 3) == 3
+    checkpoint.once("all-0", lambda: 4)
+    assert [path.name for path in tmp_path.iterdir()] == ["learned.safetensors"]
 
 
 @pytest.mark.parametrize("text", ['{"name": "mine"}', "[1, 2]", "no JSON", ""])
 def test_a_file_of_the_same_name_is_not_taken_for_its_own(text, tmp_path):
     (tmp_path / "fit.json").write_text(text)
     with pytest.raises(ValueError, match="has other files in it"):
-        Checkpoint(tmp_path)
+        Checkpoint(tmp_path, NOTHING)
     assert (tmp_path / "fit.json").read_text() == text
 
 
 def test_unfinished_files_of_others_are_left_alone(tmp_path):
-    checkpoint = Checkpoint(tmp_path)
     for name in (".letter.txt.part", ".all-0.safetensors.0a1b2c3d.part"):
         (tmp_path / name).write_text("")
-    checkpoint.delete()
+    delete_checkpoint(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".letter.txt.part"]

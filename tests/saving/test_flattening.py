@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ssgp.saving.flattening import Flat, Kinds, NotStorableError, flatten, rebuild, record
+from ssgp.saving.flattening import Flat, NotStorableError, flatten, rebuild
+from ssgp.saving.kinds import Kinds, stored
 
 
+@stored(caches=("total",))
 @dataclass(frozen=True, eq=False)
 class Leaf:
     values: Any
@@ -20,17 +22,18 @@ class Leaf:
         return self.values.sum()
 
 
+@stored()
 @dataclass(frozen=True, eq=False)
 class Pair:
     left: Any
     right: Any
 
 
-KINDS = Kinds([record(Leaf, "total"), record(Pair)])
+KINDS = Kinds([Leaf, Pair])
 
 
 def there_and_back(value):
-    flat = flatten(value, KINDS)
+    flat = flatten(value)
     root, objects = json.loads(json.dumps([flat.root, flat.objects], allow_nan=False))
     return rebuild(Flat(root, objects, flat.arrays), KINDS)
 
@@ -92,7 +95,7 @@ def test_what_is_shared_is_stored_once_and_shared_again():
     values = np.arange(1000.0)
     leaf = Leaf(values)
     pair = Pair([leaf, leaf], Pair(values, leaf))
-    flat = flatten(pair, KINDS)
+    flat = flatten(pair)
     assert sum(array.nbytes for array in flat.arrays.values()) == values.nbytes
     back = there_and_back(pair)
     assert back.left[0] is back.left[1] is back.right.right
@@ -113,7 +116,7 @@ def test_caches_are_kept_where_they_are_named_and_there():
 
 
 def test_arrays_are_named_for_where_they_are():
-    assert list(flatten(Pair({"a": [Leaf(np.zeros(1))]}, 0), KINDS).arrays) == ["left.a.0.values"]
+    assert list(flatten(Pair({"a": [Leaf(np.zeros(1))]}, 0)).arrays) == ["left.a.0.values"]
 
 
 class Stranger(Leaf):
@@ -136,7 +139,7 @@ class Stranger(Leaf):
 )
 def test_what_cannot_be_stored_is_named(value, said):
     with pytest.raises(NotStorableError, match=said):
-        flatten(Pair([0, value], 0), KINDS)
+        flatten(Pair([0, value], 0))
 
 
 @pytest.mark.parametrize(

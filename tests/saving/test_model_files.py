@@ -27,8 +27,8 @@ from ssgp import (
 from ssgp.saving import model_files
 from ssgp.saving.flattening import NotStorableError
 from ssgp.saving.model_files import SavedModelError, read_summary
-from ssgp.saving.storable import KINDS
 from ssgp.spectrum.bases import Normal, StudentT
+from ssgp.stored import KINDS
 
 X, Y, _ = wavy(400, d=3)
 NEW, NEW_Y, _ = wavy(90, seed=1, d=3)
@@ -142,11 +142,11 @@ def test_a_file_holds_nothing_twice(corrected, path):
     model, _ = corrected
     model.save(path)
     loaded = ssgp.load(path)
-    rows = model._rows.X.nbytes + model._rows.y.nbytes
-    assert path.stat().st_size < model._forest.nbytes() + rows + 40_000
-    for tree, seedling in zip(loaded._forest.trees, loaded._seedlings, strict=True):
-        assert tree.partition is seedling.partition
-        assert tree.waves is seedling.waves
+    fitted = loaded._fitted
+    assert path.stat().st_size < fitted.forest.nbytes() + fitted.rows.X.nbytes + fitted.rows.y.nbytes + 40_000
+    for tree, skeleton in zip(fitted.forest.trees, fitted.skeletons, strict=True):
+        assert tree.partition is skeleton.partition
+        assert tree.features is skeleton.features
 
 
 @pytest.mark.parametrize("name", ["forest", "svb", "svb, robbins-monro"])
@@ -219,7 +219,7 @@ def test_the_summary_is_there_without_loading(corrected, path):
     found = read_summary(path)
     assert found["classes"] == ["SpectralForestRegressor"]
     assert found["ssgp_version"] == ssgp.__version__
-    assert found["settings"] == model.get_params()
+    assert found["settings"] == {**model.get_params(), "average_prunings": False}
     assert (found["n_features_in"], found["feature_names_in"]) == (3, None)
     assert found["training"]["n_rows_"] == len(X)
     assert found["training"]["n_iter_"] == model.n_iter_

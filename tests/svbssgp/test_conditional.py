@@ -1,4 +1,4 @@
-"""Proposition 1 and the statistics it rests on."""
+"""Proposition 1."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from ssgp.rows.blocks import Block, Rows
 from ssgp.spectrum.features import spectral_kernel
 from ssgp.spectrum.parameters import Hyperparameters
 from ssgp.svbssgp.conditional import condition
-from ssgp.svbssgp.local_models import block_statistics
 
 HYPER = Hyperparameters(np.ones(2), 1.4, 0.3)
 
@@ -107,38 +106,6 @@ def test_the_answer_does_not_depend_on_threads_or_on_the_rows_beside(rows, rng):
         np.testing.assert_array_equal(variance, other[1])
     alone, _ = one.moments(X[:1], at[:1], 0.2, False, 1)
     assert alone[0] == mean[0]
-
-
-class TestStatistics:
-    def test_are_sums_over_rows(self, rows, rng):
-        frequencies = rng.normal(size=(3, 2))
-        statistics = block_statistics(rows, range(2), frequencies)
-        for k in range(2):
-            phi = naive_features(rows.block(k).X.astype(float), frequencies)
-            np.testing.assert_allclose(statistics.gram[k], phi.T @ phi, atol=1e-4)
-            np.testing.assert_allclose(statistics.moment[k], phi.T @ rows.block(k).y, atol=1e-4)
-
-    def test_merge_is_the_union_of_the_rows_and_associative(self, rng):
-        frequencies = rng.normal(size=(3, 2))
-        X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
-        parts = [
-            block_statistics(Rows(X[a:b], y[a:b], None, np.array([0, b - a])), range(1), frequencies)
-            for a, b in [(0, 7), (7, 18), (18, 30)]
-        ]
-        whole = block_statistics(Rows(X, y, None, np.array([0, 30])), range(1), frequencies)
-        left, right = parts[0].merge(parts[1]).merge(parts[2]), parts[0].merge(parts[1].merge(parts[2]))
-        for merged in (left, right):
-            np.testing.assert_allclose(merged.gram, whole.gram, rtol=1e-12)
-            np.testing.assert_allclose(merged.moment, whole.moment, rtol=1e-12, atol=1e-12)
-
-    def test_weights_count_rows(self, rng):
-        frequencies = rng.normal(size=(3, 2))
-        X, y, counts = rng.normal(size=(12, 2)), rng.normal(size=12), rng.integers(1, 4, size=12)
-        weighted = block_statistics(Rows(X, y, counts.astype(float), np.array([0, 12])), range(1), frequencies)
-        X, y = np.repeat(X, counts, axis=0), np.repeat(y, counts)
-        repeated = block_statistics(Rows(X, y, None, np.array([0, len(y)])), range(1), frequencies)
-        np.testing.assert_allclose(weighted.gram, repeated.gram, atol=1e-10)
-        np.testing.assert_allclose(weighted.moment, repeated.moment, atol=1e-10)
 
 
 def test_duplicate_rows_and_a_vanishing_noise_do_not_break_the_factorisation(rng):

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ssgp.baselines.feature_maps import InducingMap
 from ssgp.baselines.inducing import InducingFeatures
-from ssgp.baselines.lbfgs import Model
 from ssgp.baselines.linear_bound import Sums, WeightPosterior
+from ssgp.baselines.model import Model
 from ssgp.baselines.triangular import CholeskyFactor
 from ssgp.rows.blocks import Block
 from ssgp.spectrum.noise import LOG_TWO_PI

@@ -9,12 +9,14 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp.baselines.feature_regressor import FeatureRegressor
 from ssgp.baselines.inducing_regressor import InducingRegressor
+from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["DTCRegressor"]
 
 Array = NDArray[np.floating]
 
 
+@stored_estimator()
 class DTCRegressor(InducingRegressor):
     """Gaussian process regression with inducing inputs, by stochastic variational inference (DTC+, also known as SVGP).
 

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp.baselines.gaussian_regressor import GaussianRegressor
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["ExactGPRegressor"]
 
@@ -30,6 +31,7 @@ COVARIANCES = 1 << 24
 LEAST_NOISE = 1e-10
 
 
+@stored_estimator()
 class ExactGPRegressor(GaussianRegressor):
     """Exact Gaussian process regression with a squared exponential kernel and a lengthscale for each input.
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ssgp.baselines.inducing import InducingFeatures
 from ssgp.baselines.linear_bound import FeatureGradient, Moments
 from ssgp.baselines.squared_exponential import SquaredExponential
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.features import features, frequency_gradient
 
 __all__ = ["FeatureMap", "InducingMap", "SpectralMap", "VariationalMap"]
@@ -62,6 +63,7 @@ def _split(vector: Array, *shapes: tuple[int, ...]) -> list[Array]:
     return [part.reshape(shape) for part, shape in zip(np.split(vector, ends[:-1]), shapes, strict=True)]
 
 
+@stored()
 @dataclass(frozen=True)
 class SpectralMap:
     """Cosines and sines of known frequencies.
@@ -119,6 +121,7 @@ class SpectralMap:
         return 0.0, np.zeros(self.to_vector().size)
 
 
+@stored()
 @dataclass(frozen=True)
 class VariationalMap:
     """Cosines ``sqrt(2 signal / K) cos(e . (x - z) / l + b)``, e ~ N(centre, deviation^2), b ~ U(middle -+ half width).
@@ -222,6 +225,7 @@ class VariationalMap:
         return float(normal + uniform), np.concatenate([*(part.ravel() for part in parts), by_width, rest])
 
 
+@stored(caches=("inducing",))
 @dataclass(frozen=True)
 class InducingMap:
     """Features of inducing inputs.

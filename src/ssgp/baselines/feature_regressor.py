@@ -18,8 +18,10 @@ from sklearn.utils._param_validation import Interval
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import CallbackSupportMixin, Monitor, StepHooks
 from ssgp.baselines.gaussian_regressor import GaussianRegressor
-from ssgp.baselines.lbfgs import CHUNK, LEAST_LOG_NOISE, Model, RowLikelihood, StochasticAscent, climb, sum_over
+from ssgp.baselines.lbfgs import climb
 from ssgp.baselines.linear_bound import WeightPosterior
+from ssgp.baselines.model import LEAST_LOG_NOISE, Model, RowLikelihood, sum_over
+from ssgp.baselines.natural_gradient import StochasticAscent
 from ssgp.engine.threads import one_blas_thread
 from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.rows.standardizer import LEAST_NOISE, Standardizer
@@ -31,6 +33,8 @@ __all__ = ["FeatureRegressor", "Learned"]
 Array = NDArray[np.floating]
 AfterStep = Callable[[Model, float], bool]
 
+# Rows whose features are held at once, in each thread.
+CHUNK = 8192
 # Share of the stochastic steps over which their size falls to zero.
 WIND_DOWN = 0.4
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ssgp.baselines.squared_exponential import SquaredExponential
 from ssgp.baselines.triangular import CholeskyFactor
+from ssgp.saving.kinds import stored
 
 __all__ = ["InducingFeatures", "InducingGradient"]
 
@@ -30,6 +31,8 @@ class InducingGradient:
     log_variance: float
 
 
+# Factors of matrices are kept: another number of threads may round them otherwise.
+@stored(caches=("factor",))
 @dataclass(frozen=True)
 class InducingFeatures:
     """psi(x) of inducing inputs.

@@ -7,7 +7,7 @@ from sklearn.cluster import MiniBatchKMeans
 from ssgp.baselines.block_likelihood import inducing_of
 from ssgp.baselines.feature_maps import InducingMap
 from ssgp.baselines.feature_regressor import FeatureRegressor
-from ssgp.baselines.lbfgs import Model
+from ssgp.baselines.model import Model
 from ssgp.rows.blocks import Rows
 from ssgp.spectrum.parameters import Hyperparameters
 

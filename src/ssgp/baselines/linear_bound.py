@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ssgp.baselines.triangular import CholeskyFactor
 from ssgp.rows.blocks import Block
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import LOG_TWO_PI
 
 __all__ = ["FeatureGradient", "Moments", "Sums", "WeightPosterior", "feature_gradient"]
@@ -82,6 +83,7 @@ class Sums:
         return Sums(factor * self.gram, factor * self.cross, factor * self.constant)
 
 
+@stored()
 @dataclass(frozen=True)
 class WeightPosterior:
     """Gaussian q(w).

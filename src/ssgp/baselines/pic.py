@@ -10,11 +10,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ssgp.baselines.block_likelihood import BlockLikelihood, SolvedBlock, inducing_of, solve_block
 from ssgp.baselines.feature_regressor import AfterStep, FeatureRegressor
 from ssgp.baselines.inducing_regressor import InducingRegressor
-from ssgp.baselines.lbfgs import Model, StochasticAscent, sum_over
 from ssgp.baselines.linear_bound import WeightPosterior
+from ssgp.baselines.model import Model, sum_over
+from ssgp.baselines.natural_gradient import StochasticAscent
 from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.bisecting_tree import BisectingTree, grow_tree
 from ssgp.rows.blocks import Rows
+from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["PICRegressor"]
 
@@ -27,6 +29,7 @@ PREDICT_ROWS = 1 << 20
 ROWS_AT_WORK = 4096
 
 
+@stored_estimator()
 class PICRegressor(InducingRegressor):
     """Gaussian process regression with inducing inputs, exact within blocks of neighbouring rows (PIC+).
 

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp.saving.kinds import stored
+
 __all__ = ["SquaredExponential"]
 
 Array = NDArray[np.floating]
 
 
+@stored()
 @dataclass(frozen=True)
 class SquaredExponential:
     """``variance exp(-1/2 sum_j (a_j - b_j)^2 / l_j^2)``.

@@ -11,8 +11,10 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp.baselines.feature_maps import SpectralMap
 from ssgp.baselines.feature_regressor import FeatureRegressor, Learned
-from ssgp.baselines.lbfgs import Model, RowLikelihood, climb
+from ssgp.baselines.lbfgs import climb
+from ssgp.baselines.model import Model, RowLikelihood
 from ssgp.rows.blocks import Rows
+from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["SSGPRegressor"]
@@ -24,6 +26,7 @@ TRIAL_STEPS = 15
 TRIAL_ROWS = 20_000
 
 
+@stored_estimator()
 class SSGPRegressor(FeatureRegressor):
     """Sparse spectrum Gaussian process regression, by maximum marginal likelihood.
 

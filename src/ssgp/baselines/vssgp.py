@@ -9,8 +9,9 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp.baselines.feature_maps import VariationalMap
 from ssgp.baselines.feature_regressor import FeatureRegressor
-from ssgp.baselines.lbfgs import Model
+from ssgp.baselines.model import Model
 from ssgp.rows.blocks import Rows
+from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["VSSGPRegressor"]
@@ -21,6 +22,7 @@ Array = NDArray[np.floating]
 START_DEVIATION = 0.1
 
 
+@stored_estimator()
 class VSSGPRegressor(FeatureRegressor):
     """Variational sparse spectrum Gaussian process regression.
 

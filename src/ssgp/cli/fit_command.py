@@ -21,7 +21,7 @@ from ssgp.cli.scores import Judge, Scores, judge_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
 from ssgp.forest.sizes import DEFAULT_MEMORY, LEAST_MEMORY
-from ssgp.saving.checkpoints import Checkpoint
+from ssgp.saving.checkpoints import delete_checkpoint
 from ssgp.saving.model_files import read_summary, save
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encoding_fit import KINDS
@@ -80,8 +80,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
     seconds, interrupted = _fit(model, rows, options, output)
     notes = _notes(roles, rows, seconds)
     save(model, options.out, notes=notes)
-    if not interrupted:
-        Checkpoint(options.checkpoint).delete()
+    if options.checkpoint is not None and not interrupted:
+        delete_checkpoint(options.checkpoint)
     encoder, regressor = (step for _, step in model.steps)
     found: dict[str, Any] = {"out": options.out, "interrupted": interrupted, **read_summary(options.out)}
     text = [_columns_text(encoder), _training_text(options.model, found["training"], seconds)]

@@ -59,7 +59,7 @@ def _recalibration(found: dict[str, Any]) -> str:
 
 def _settings(found: dict[str, Any]) -> str:
     """Those that are not the estimator's own."""
-    usual = getattr(ssgp, found["classes"][-1])().get_params()
+    usual = getattr(ssgp, found["classes"][-1])()._stored_settings()
     changed = {name: value for name, value in found["settings"].items() if value != usual.get(name)}
     listed = ", ".join(f"{name}={value}" for name, value in changed.items())
     return f"Settings: {listed or 'as they come'}{', others as they come' if listed else ''}"

@@ -17,7 +17,8 @@ from ssgp._utils.names import hint
 from ssgp.cli.errors import CommandError
 from ssgp.cli.notes import Notes
 from ssgp.distributions.recalibrated import RecalibratedRegressor
-from ssgp.saving.model_files import load, read_summary
+from ssgp.saving.model_files import read_summary
+from ssgp.stored import load
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encodings import Dropped, OneHot, TargetMeans
 from ssgp.tables.files import TableSource

@@ -1,6 +1,7 @@
 """Regressors whose predictive distributions are corrected on rows that they were not fitted to."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from ssgp._utils.checks import check_target
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.stretched import StretchedDistribution
-from ssgp.saving.mixin import SaveMixin
+from ssgp.saving.mixin import SaveMixin, stored_estimator
 
 __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "recalibrate"]
 
@@ -24,6 +25,7 @@ Array = NDArray[np.floating]
 LEAST_ROWS, MOST_ROWS = 20, 10_000
 
 
+@stored_estimator()
 class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """A fitted regressor whose predictive distributions are corrected on rows held out.
 
@@ -69,6 +71,13 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
 
     def __init__(self, regressor: Any) -> None:  # noqa: ANN401  any regressor of the library
         self.regressor = regressor
+
+    def _summarized(self) -> Any:  # noqa: ANN401
+        return self.regressor
+
+    def _summary_entries(self) -> dict[str, Any]:
+        """What corrects the predictive distributions, and how many rows it was learned from."""
+        return {"recalibration": {"n_rows": self.n_recalibration_rows_, **asdict(self.recalibration_)}}
 
     def __sklearn_clone__(self) -> Self:
         """The same fitted regressor, not recalibrated: `fit` does not fit it again."""

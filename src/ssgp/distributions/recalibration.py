@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from ssgp._utils.arrays import Array
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF, StretchableDistribution
 from ssgp.distributions.stretched import StretchedDistribution
+from ssgp.saving.kinds import stored
 
 __all__ = ["Recalibration", "fit_recalibration"]
 
@@ -19,6 +20,7 @@ MOST_STRETCH = 5.0
 NEARLY_NORMAL = 1000.0
 
 
+@stored()
 @dataclass(frozen=True)
 class Recalibration:
     """Moves a distribution, stretches it below and above its mean, and gives it heavier tails.

@@ -11,6 +11,8 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
+from ssgp.saving.kinds import stored
+
 __all__ = ["BoostedTrees", "grow"]
 
 Array = NDArray[np.floating]
@@ -23,6 +25,7 @@ BINS = 255
 BINNED_ROWS = 200_000
 
 
+@stored()
 @dataclass(frozen=True)
 class BoostedTrees:
     """A constant plus the sum of regression trees on finite numbers; their nodes are numbered tree by tree.

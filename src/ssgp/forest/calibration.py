@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF
 from ssgp.distributions.student_mixture import StudentMixture, combined_dof
+from ssgp.saving.kinds import stored
 
 __all__ = ["Calibration", "Components", "fit_calibration"]
 
@@ -64,6 +65,7 @@ class Components:
         return Components(**{name: np.concatenate([getattr(part, name) for part in parts], axis) for name in names})
 
 
+@stored()
 @dataclass(frozen=True)
 class Calibration:
     """Four numbers that turn leaves' predictions into an honest mixture.

@@ -15,6 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 from ssgp.forest.boosted_trees import BoostedTrees, grow
+from ssgp.saving.kinds import stored
 
 __all__ = ["Correction", "Residuals", "fit_booster", "fit_correction"]
 
@@ -70,6 +71,7 @@ class Booster(Protocol):
         ...
 
 
+@stored()
 @dataclass(frozen=True)
 class Correction:
     """Shift of predictions: a share of ``deviation(x) * h(x)``, h the mean of boosted trees.

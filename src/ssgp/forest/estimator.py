@@ -24,7 +24,7 @@ from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.student_mixture import StudentMixture
-from ssgp.forest.fit import fit_forest, learn_more, refit_forest
+from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_sizes
@@ -33,7 +33,8 @@ from ssgp.rows.row_files import gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.checkpoints import Checkpoint
-from ssgp.saving.mixin import SaveMixin
+from ssgp.saving.kinds import Kinds
+from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.spectrum.kernels import KERNELS
 from ssgp.spectrum.parameters import Parameters
 
@@ -47,6 +48,7 @@ PREDICT_ROWS = 1 << 17
 NOT_IN_THE_MODEL = {"average_prunings", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
 
+@stored_estimator()
 class SpectralForestRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """Forest of local sparse spectrum Gaussian processes.
 
@@ -174,6 +176,7 @@ default="squared-exponential"
     n_iter_ = View()
     bound_trace_ = View()
 
+    _removed_settings: ClassVar[dict[str, Any]] = {"average_prunings": False}
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
         "n_trees": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_frequencies": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -330,7 +333,7 @@ default="squared-exponential"
             return None
         if self.max_time is not None:
             raise ValueError("checkpoint needs max_time=None: what is done in a time limit is not the same every time")
-        return Checkpoint(folder)
+        return Checkpoint(folder, Kinds(CHECKPOINTED))
 
     def _fit_rows(
         self,
@@ -528,6 +531,38 @@ default="squared-exponential"
         check_is_fitted(self)
         X = check_inputs(self, X)
         return [X[start : start + PREDICT_ROWS] for start in range(0, len(X), PREDICT_ROWS)]
+
+    def _stored_attributes(self) -> dict[str, Any]:
+        """What files hold: all attributes by name, and the parts of the fitted forest."""
+        fitted = self._fitted
+        return {
+            **{name: part for name, part in super()._stored_attributes().items() if name != "_fitted"},
+            **{name: getattr(self, name) for name, view in vars(type(self)).items() if isinstance(view, View)},
+            "_units": fitted.units,
+            "_forest": fitted.forest,
+            "_seedlings": fitted.skeletons,
+            "_parameters": fitted.parameters,
+            "_seed": fitted.seed,
+            "_rows": fitted.rows,
+        }
+
+    def _restore_attributes(self, attributes: dict[str, Any]) -> None:
+        columns = ("n_features_in_", "feature_names_in_")
+        vars(self).update({name: value for name, value in attributes.items() if name in columns})
+        self._fitted = FittedForest(
+            units=attributes["_units"],
+            parameters=attributes["_parameters"],
+            posterior=attributes["posterior_"],
+            kernel=attributes["kernel_"],
+            feature_importances=attributes["feature_importances_"],
+            bound_trace=attributes["bound_trace_"],
+            forest=attributes["_forest"],
+            skeletons=attributes["_seedlings"],
+            n_rows=attributes["n_rows_"],
+            total=attributes["leaf_size_"] * attributes["n_leaves_"],
+            seed=attributes["_seed"],
+            rows=attributes["_rows"],
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")

@@ -11,18 +11,29 @@ from ssgp._utils.budget import Budget
 from ssgp._utils.progress import StepHooks
 from ssgp.forest.builder import ForestBuilder
 from ssgp.forest.fitted import FittedForest
+from ssgp.forest.half_precision import HalfPrecision
+from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.learning import FrequencyLearner, feature_importances
+from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.settings import ForestSettings
+from ssgp.forest.tree import Level, SpectralTree, TreeSkeleton
+from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
 from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.kernels import tail_scales
+from ssgp.spectrum.noise import NoisePrior
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior, finish
 
-__all__ = ["fit_forest", "learn_more", "refit_forest"]
+__all__ = ["CHECKPOINTED", "fit_forest", "learn_more", "refit_forest"]
 
+# Classes that finished parts of a fit are made of.
+CHECKPOINTED = (
+    *(BisectingTree, HalfPrecision, LeafFeatures, LeaveOneOut),
+    *(Level, NoisePrior, SpectralTree, TreeSkeleton),
+)
 # Makes hooks for a number of steps and a function that returns the model as it would be if learning stopped now.
 MakeHooks = Callable[[int, Callable[[], FittedForest]], StepHooks]
 

@@ -13,6 +13,7 @@ from ssgp.forest.correction import Correction
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior
 
@@ -22,6 +23,7 @@ __all__ = ["FittedForest", "Forest"]
 CHUNK = 16384
 
 
+@stored()
 @dataclass(frozen=True)
 class Forest:
     """Trees, the correction of their common errors, and the calibration of their mixture.

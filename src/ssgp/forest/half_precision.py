@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.saving.kinds import stored
 
 __all__ = ["HalfPrecision", "to_half_precision"]
 
@@ -19,6 +20,7 @@ FEW_TIMES = 8
 NUMBERS_AT_ONCE = 1 << 23
 
 
+@stored("Packed")
 @dataclass(frozen=True)
 class HalfPrecision:
     """k vectors for each of p nodes, in half precision or, where that would not do, in single precision.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp.saving.kinds import stored
 
 __all__ = ["LeafFeatures"]
 
@@ -12,6 +13,7 @@ __all__ = ["LeafFeatures"]
 TILE_ROWS = 512
 
 
+@stored("Waves")
 @dataclass(frozen=True, eq=False)
 class LeafFeatures:
     """A draw of the frequencies, ready for use.

@@ -8,9 +8,10 @@ harm. Every node has a noise variance of its own, estimated under a prior that a
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.engine.leave_one_out import leave_one_out
@@ -22,6 +23,7 @@ from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.tree import Level, SpectralTree, TreeShape, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import RowTable, SortedRows
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import fit_noise_prior
 
 __all__ = ["LeaveOneOut", "fit_tree"]
@@ -37,6 +39,7 @@ SUMS_AT_ONCE = 1 << 20
 SKETCH_TOLERANCE = 0.1
 
 
+@stored("LeftOut")
 @dataclass(frozen=True)
 class LeaveOneOut:
     """Errors of a tree on some of its own rows, each left out of it.
@@ -144,7 +147,7 @@ class StackedRows:
     y: Array
     weight: Array | None
 
-    def by_leaf(self, values: Array) -> Array:
+    def by_leaf(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the rows (f, l n, ...) leaf by leaf, shape (f l, n, ...)."""
         n_families, leaves_per_family, n_rows = self.stack.rows.shape
         return values.reshape(n_families * leaves_per_family, n_rows, *values.shape[2:])

@@ -5,11 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
 from ssgp.forest.calibration import Components
 from ssgp.forest.half_precision import HalfPrecision
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.rows.bisecting_tree import BisectingTree
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import NoisePrior
 
 __all__ = ["Level", "SpectralTree", "TreeShape", "TreeSkeleton"]
@@ -56,6 +57,7 @@ class TreeShape:
         return TreeShape(self.n_leaves // leaf, tuple(size // leaf for size in self.leaves_per_node[: level + 1]))
 
 
+@stored("Seedling", renamed={"features": "waves", "leaves_per_node": "groups"})
 @dataclass(frozen=True)
 class TreeSkeleton:
     """A tree before rows fill its leaves.
@@ -88,6 +90,7 @@ class TreeSkeleton:
         return replace(self, partition=partition, leaves_per_node=shape.leaves_per_node)
 
 
+@stored(renamed={"leaves_per_node": "group"}, removed={"log_weight": None})
 @dataclass(frozen=True)
 class Level:
     """Models of the p nodes of one level of a tree.
@@ -124,6 +127,7 @@ class Level:
         return self.weights.nbytes + self.sketch.nbytes + self.count.nbytes + self.rss.nbytes
 
 
+@stored(renamed={"features": "waves"})
 @dataclass(frozen=True)
 class SpectralTree:
     """A partition, the features that its leaves share, and the models of its nodes.
@@ -165,7 +169,7 @@ class SpectralTree:
         return partition + sum(level.nbytes for level in self.levels)
 
 
-def _components(level: Level, node: Array, phi: Array) -> Components:
+def _components(level: Level, node: Indices, phi: Array) -> Components:
     """Predictions of rows by their nodes (n,) of a level, shape (1, n)."""
     projected = level.sketch.dot(phi, node)
     parts = (

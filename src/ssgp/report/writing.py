@@ -26,7 +26,7 @@ from ssgp.report.accuracy import Score, baseline_scores, score
 from ssgp.report.columns import summarize_columns
 from ssgp.report.target import TargetDisplay
 from ssgp.report.web_page import write_html
-from ssgp.saving.model_files import summarize
+from ssgp.saving.summary import summarize
 
 __all__ = ["write_report"]
 

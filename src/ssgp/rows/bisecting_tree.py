@@ -8,6 +8,7 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp.engine.cuts import cut_directions
 from ssgp.engine.descent import descend
+from ssgp.saving.kinds import stored
 
 __all__ = ["BisectingTree", "grow_tree"]
 
@@ -15,6 +16,7 @@ __all__ = ["BisectingTree", "grow_tree"]
 STACKED_ROWS = 4096
 
 
+@stored()
 @dataclass(frozen=True)
 class BisectingTree:
     """A binary tree of hyperplanes; a row goes right where its projection reaches the threshold.

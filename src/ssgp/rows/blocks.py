@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import gen_even_slices
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.saving.kinds import stored
 
 __all__ = ["Block", "Rows", "block_order", "even_bounds"]
 
@@ -40,6 +41,7 @@ class Block:
         return by_row * (self.weight if by_row.ndim == 1 else self.weight[:, None])
 
 
+@stored()
 @dataclass(frozen=True)
 class Rows:
     """Rows in blocks: block k is ``bounds[k]:bounds[k + 1]``.

@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree  # pyright: ignore[reportAttributeAccessIssue]
 from sklearn.metrics import pairwise_distances_argmin
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.saving.kinds import stored
 
 __all__ = ["NearestCentre", "NearestRow", "Partition"]
 
@@ -29,6 +30,7 @@ class Partition(Protocol):
         ...
 
 
+@stored()
 @dataclass(frozen=True)
 class NearestCentre:
     """A row belongs to the block whose centre is nearest.
@@ -58,6 +60,7 @@ class NearestCentre:
         return np.column_stack([X * self.metric, np.zeros(len(X), X.dtype)])
 
 
+@stored()
 @dataclass(frozen=True)
 class NearestRow:
     """A row belongs to the block of the nearest training row: blocks may have any shape.

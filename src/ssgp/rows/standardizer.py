@@ -9,6 +9,7 @@ from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp._utils.warning import warn_user
 from ssgp.rows.blocks import Rows
+from ssgp.saving.kinds import stored
 
 __all__ = ["LEAST_NOISE", "Standardizer"]
 
@@ -22,6 +23,7 @@ TINY = 1e-30
 LITTLE_VARIANCE = 1e-5
 
 
+@stored()
 @dataclass(frozen=True)
 class Standardizer:
     """Affine map between a user's units and the model's.

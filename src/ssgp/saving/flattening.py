@@ -1,21 +1,22 @@
 """Nested objects as named arrays and a table of plain values, and back.
 
-Only objects of kinds that are known beforehand are taken apart or built: what is read from a file cannot name
-anything else. An object or array that is met twice is stored once, and is one again when it is built.
+Only objects of stored classes are taken apart, and only those of kinds that the reader names are built. An object or
+array that is met twice is stored once, and is one again when it is built.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Flat", "Kind", "Kinds", "NotStorableError", "flatten", "rebuild", "record"]
+from ssgp.saving.kinds import Kinds, kind_of
 
-T = TypeVar("T")
+__all__ = ["Flat", "NotStorableError", "flatten", "rebuild"]
+
 # What JSON holds: a plain value, or a dict with one word for what it stands for.
 Node = Any
 
@@ -25,50 +26,6 @@ TENSOR_TYPES = ("bool", "float16", "float32", "float64", *INTEGERS)
 
 class NotStorableError(TypeError):
     """Something in a model is of no kind that files hold."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """How objects of one class are taken apart and built.
-
-    Attributes
-    ----------
-    cls : type
-        The class itself: subclasses are kinds of their own.
-    parts : callable
-        Takes an object to its parts, by name.
-    make : callable
-        Takes the parts to an object.
-    """
-
-    cls: type
-    parts: Callable[[Any], Mapping[str, Any]]
-    make: Callable[[dict[str, Any]], Any]
-
-
-def record(cls: type, *caches: str) -> Kind:
-    """The kind of a dataclass: its fields, and what it has cached under these names."""
-
-    def parts(value: Any) -> dict[str, Any]:  # noqa: ANN401
-        own = {part.name: getattr(value, part.name) for part in fields(cls)}
-        return own | {name: vars(value)[name] for name in caches if name in vars(value)}
-
-    def make(found: dict[str, Any]) -> Any:  # noqa: ANN401
-        cached = {name: found.pop(name) for name in caches if name in found}
-        value = cls(**found)
-        vars(value).update(cached)
-        return value
-
-    return Kind(cls, parts, make)
-
-
-class Kinds:
-    """All kinds that may be stored, by class and by name."""
-
-    def __init__(self, kinds: Iterable[Kind]) -> None:
-        known = list(kinds)
-        self.by_class = {kind.cls: kind for kind in known}
-        self.by_name = {kind.cls.__name__: kind for kind in known}
 
 
 @dataclass(frozen=True)
@@ -90,9 +47,9 @@ class Flat:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def flatten(value: Any, kinds: Kinds) -> Flat:  # noqa: ANN401
-    """Take an object apart; `NotStorableError` names the first part of no known kind."""
-    flattening = _Flattening(kinds)
+def flatten(value: Any) -> Flat:  # noqa: ANN401
+    """Take an object apart; `NotStorableError` names the first part of a class that is not stored."""
+    flattening = _Flattening()
     root = flattening.node(value, "")
     return Flat(root, flattening.objects, flattening.arrays)
 
@@ -109,8 +66,7 @@ def rebuild(flat: Flat, kinds: Kinds) -> Any:  # noqa: ANN401
 class _Flattening:
     """One run over an object."""
 
-    def __init__(self, kinds: Kinds) -> None:
-        self._kinds = kinds
+    def __init__(self) -> None:
         self.objects: list[dict[str, Any]] = []
         self.arrays: dict[str, NDArray[Any]] = {}
         # With the values themselves: an id is good for as long as its object lives.
@@ -134,11 +90,11 @@ class _Flattening:
             return self._scalar(value, path)
         if type(value) is np.ndarray:
             return self._array(value, path)
-        if type(value) not in self._kinds.by_class:
+        kind = kind_of(type(value))
+        if kind is None:
             raise NotStorableError(_refusal(value, path))
-        parts = self._kinds.by_class[type(value)].parts(value)
-        nodes = {name: self.node(part, _join(path, name)) for name, part in parts.items()}
-        self.objects.append({"kind": type(value).__name__, "parts": nodes})
+        nodes = {name: self.node(part, _join(path, name)) for name, part in kind.parts(value).items()}
+        self.objects.append({"kind": kind.name, "parts": nodes})
         return {"object": len(self.objects) - 1}
 
     def _scalar(self, value: np.generic, path: str) -> Node:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, expit, gammaln
 
+from ssgp.saving.kinds import stored
+
 __all__ = ["Base", "Laplace", "Logistic", "Normal", "StudentT", "check_base", "is_standardized", "resolve_base"]
 
 Array = NDArray[np.floating]
@@ -40,6 +42,7 @@ class Base(Protocol):
         ...
 
 
+@stored()
 @dataclass(frozen=True)
 class Normal:
     """Standard normal base, the default."""
@@ -62,6 +65,7 @@ class Normal:
         return 0.5 * (1.0 + np.log(2 * np.pi))
 
 
+@stored()
 @dataclass(frozen=True)
 class StudentT:
     """Student-t base scaled to unit variance: heavier tails than the normal.
@@ -111,6 +115,7 @@ class StudentT:
         return float((nu + 1) / 2 * (digamma((nu + 1) / 2) - digamma(nu / 2))) - self._log_normalizer
 
 
+@stored()
 @dataclass(frozen=True)
 class Laplace:
     """Laplace base scaled to unit variance: a peak at the centre, exponential tails."""
@@ -133,6 +138,7 @@ class Laplace:
         return 1.0 + 0.5 * float(np.log(2.0))
 
 
+@stored()
 @dataclass(frozen=True)
 class Logistic:
     """Logistic base scaled to unit variance: smooth, tails between normal and Laplace."""

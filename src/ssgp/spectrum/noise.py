@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
+from ssgp.saving.kinds import stored
+
 __all__ = ["LEARNING_PRIOR", "NoisePrior", "fit_noise_prior"]
 
 Array = NDArray[np.floating]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
+@stored()
 @dataclass(frozen=True)
 class NoisePrior:
     """InvGamma(shape, scale) of a noise variance, in squared deviations of the target.

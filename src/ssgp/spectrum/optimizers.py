@@ -1,9 +1,11 @@
 """Stochastic ascent on one flat vector of parameters."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ssgp.saving.kinds import stored_by
 
 __all__ = ["Adam", "Optimizer", "RobbinsMonro"]
 
@@ -21,6 +23,20 @@ class Optimizer(Protocol):
         ...
 
 
+def _make_adam(parts: dict[str, Any]) -> "Adam":
+    adam = Adam(parts["learning_rate"])
+    vars(adam).update(parts, _scratch=np.empty_like(parts["_mean"]))
+    return adam
+
+
+def _make_robbins_monro(parts: dict[str, Any]) -> "RobbinsMonro":
+    optimizer = RobbinsMonro(parts["learning_rate"], parts["decay"])
+    vars(optimizer).update(parts)
+    return optimizer
+
+
+# All but the array that it scribbles on.
+@stored_by(lambda own: {name: part for name, part in vars(own).items() if name != "_scratch"}, _make_adam)
 class Adam:
     """Adam (Kingma and Ba 2015), ascending.
 
@@ -57,6 +73,7 @@ class Adam:
         return gradient
 
 
+@stored_by(vars, _make_robbins_monro)
 class RobbinsMonro:
     """Plain stochastic gradient ascent with steps ``learning_rate (1 + t / delay)^-decay``.
 

@@ -19,12 +19,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp.saving.kinds import stored, stored_by
+
 __all__ = ["Hyperparameters", "Layout", "Parameters", "PosteriorKind"]
 
 Array = NDArray[np.floating]
 PosteriorKind = Literal["full", "triangular", "block", "diagonal"]
 
 
+@stored()
 @dataclass(frozen=True)
 class Layout:
     """Sizes of the posterior: alpha = vec(frequencies, weights).
@@ -100,6 +103,8 @@ class Hyperparameters:
         return n_frequencies * self.noise_variance / self.signal_variance
 
 
+# The vector, not the views of it.
+@stored_by(lambda own: {"layout": own.layout, "flat": own.flat}, lambda parts: Parameters(**parts))
 class Parameters:
     """Named views of one flat vector; writing to a view writes to the vector.
 

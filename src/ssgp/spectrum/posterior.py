@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.bases import Base, is_standardized
 from ssgp.spectrum.parameters import Layout, Parameters
 
@@ -190,6 +191,7 @@ def prior_gradient(base: Base, alpha: Array, n: float) -> Array | float:
     return 0.0 if is_standardized(base) else -alpha / n
 
 
+@stored()
 @dataclass(frozen=True)
 class AffinePosterior:
     """The distribution q(alpha) of alpha = vec(frequencies, weights), alpha = M z + b.

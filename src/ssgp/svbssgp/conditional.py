@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.blocks import Rows
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.features import features
 from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior, fit_noise_prior
 from ssgp.spectrum.parameters import Hyperparameters
@@ -24,6 +25,7 @@ CHUNK = 2048
 TASK_BYTES = 1 << 24
 
 
+@stored()
 @dataclass(frozen=True)
 class Conditional:
     """p(f_* | y_k, alpha) for a number of draws of alpha.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.rows.blocking import Blocking, choose_n_blocks
 from ssgp.rows.blocks import even_bounds
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.bases import Base, check_base, resolve_base
 from ssgp.spectrum.learner import Learner
 from ssgp.spectrum.noise import LEARNING_PRIOR
@@ -33,6 +34,7 @@ __all__ = ["SVBSSGPRegressor"]
 Array = NDArray[np.floating]
 
 
+@stored_estimator()
 class SVBSSGPRegressor(BlockRegressor):
     """Sparse spectrum GP regression with a variational posterior over its frequencies (sVBSSGP).
 
@@ -160,6 +162,7 @@ class SVBSSGPRegressor(BlockRegressor):
     (True, True)
     """
 
+    _removed_settings: ClassVar[dict[str, Any]] = {"integrate_weights": False}
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "objective": [StrOptions({"global", "local"})],

@@ -11,6 +11,7 @@ from ssgp._utils.checks import check_blocks, check_positive
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import Partition
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.bases import Base
 from ssgp.spectrum.learner import Optimizers
 from ssgp.spectrum.noise import LEARNING_PRIOR
@@ -23,6 +24,7 @@ __all__ = ["Context", "fitted_attributes", "initial_hyperparameters"]
 Array = NDArray[np.floating]
 
 
+@stored()
 @dataclass(frozen=True)
 class Context:
     """What is settled before the first step and stays with the model.

@@ -8,6 +8,7 @@ from ssgp._utils.arrays import Array
 from ssgp.engine.ridge import LeafSums, solve_ridge, sum_products
 from ssgp.engine.stacks import stack_leaves
 from ssgp.rows.blocks import Rows
+from ssgp.saving.kinds import stored
 from ssgp.spectrum.features import features
 
 __all__ = ["LocalModels", "block_sums", "solve_blocks"]
@@ -16,6 +17,7 @@ __all__ = ["LocalModels", "block_sums", "solve_blocks"]
 ROWS_AT_ONCE = 8192
 
 
+@stored()
 @dataclass(frozen=True)
 class LocalModels:
     """Posterior of each block's weights given its rows: mean and factor of the covariance.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp._utils.checks import check_target
 from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
-from ssgp.saving.mixin import SaveMixin
+from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
 from ssgp.tables.encoding_fit import KINDS, ColumnFitting
 from ssgp.tables.encodings import ColumnEncoding, Dropped
@@ -24,6 +24,7 @@ __all__ = ["TableEncoder"]
 Array = NDArray[np.floating]
 
 
+@stored_estimator()
 class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     """Turn a table of numbers, times, categories and missing values into floats.
 
@@ -250,6 +251,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
                 f"column {name!r} held {expected} in fit and holds {family(column.type)} ({column.type}) now"
             )
         return column
+
+    def _summary_entries(self) -> dict[str, Any]:
+        return {"columns": [f"{column.name}: {column.describe()}" for column in self.columns_]}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ssgp.saving.kinds import stored
 from ssgp.tables.arrow_columns import Column, compute, instants, numbers, texts
 
 __all__ = ["ColumnEncoding", "Dropped", "Number", "OneHot", "TargetMeans", "Time", "category_codes", "phases"]
@@ -38,6 +39,7 @@ class ColumnEncoding(Protocol):
         ...
 
 
+@stored()
 @dataclass(frozen=True)
 class Dropped:
     """A column that is left out, and why."""
@@ -58,6 +60,7 @@ class Dropped:
         return f"dropped: {self.reason}"
 
 
+@stored()
 @dataclass(frozen=True)
 class Number:
     """A number as it is, missing values imputed.
@@ -100,6 +103,7 @@ class Number:
         return what + _said_of_missing(self.n_missing, self.n_rows, filled)
 
 
+@stored()
 @dataclass(frozen=True)
 class Time:
     """A date or time as points on circles, of the day, the week and the year, and as days since the first one.
@@ -160,6 +164,7 @@ class Time:
         return what + _said_of_missing(self.n_missing, self.n_rows, "told by an indicator")
 
 
+@stored()
 @dataclass(frozen=True)
 class OneHot:
     """A category as one feature for each: 1 where the row has it. New ones have none.
@@ -194,6 +199,7 @@ class OneHot:
         return what + _said_of_missing(self.n_missing, self.n_rows, "a category of their own")
 
 
+@stored()
 @dataclass(frozen=True)
 class TargetMeans:
     """A category as the smoothed mean of the target in fit. New ones have the mean of all rows.

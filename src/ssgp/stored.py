@@ -1,0 +1,91 @@
+"""What saved models may be made of: the classes of all packages that files hold, and `load`, which builds no others."""
+
+from typing import Any
+
+from ssgp._utils.whole_file import FilePath
+from ssgp.baselines.dtc import DTCRegressor
+from ssgp.baselines.exact import ExactGPRegressor
+from ssgp.baselines.feature_maps import InducingMap, SpectralMap, VariationalMap
+from ssgp.baselines.inducing import InducingFeatures
+from ssgp.baselines.linear_bound import WeightPosterior
+from ssgp.baselines.model import Model
+from ssgp.baselines.pic import PICRegressor
+from ssgp.baselines.squared_exponential import SquaredExponential
+from ssgp.baselines.ssgp import SSGPRegressor
+from ssgp.baselines.vssgp import VSSGPRegressor
+from ssgp.distributions.recalibrated import RecalibratedRegressor
+from ssgp.distributions.recalibration import Recalibration
+from ssgp.forest.boosted_trees import BoostedTrees
+from ssgp.forest.calibration import Calibration
+from ssgp.forest.correction import Correction
+from ssgp.forest.estimator import SpectralForestRegressor
+from ssgp.forest.fit import CHECKPOINTED
+from ssgp.forest.fitted import Forest
+from ssgp.rows.blocks import Rows
+from ssgp.rows.partition import NearestCentre, NearestRow
+from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.kinds import Kinds
+from ssgp.saving.model_files import read_object
+from ssgp.spectrum.bases import Laplace, Logistic, Normal, StudentT
+from ssgp.spectrum.optimizers import Adam, RobbinsMonro
+from ssgp.spectrum.parameters import Layout, Parameters
+from ssgp.spectrum.posterior import AffinePosterior
+from ssgp.svbssgp.conditional import Conditional
+from ssgp.svbssgp.estimator import SVBSSGPRegressor
+from ssgp.svbssgp.fitted import Context
+from ssgp.svbssgp.local_models import LocalModels
+from ssgp.tables.encoder import TableEncoder
+from ssgp.tables.encodings import Dropped, Number, OneHot, TargetMeans, Time
+
+__all__ = ["KINDS", "load"]
+
+ESTIMATORS = (
+    DTCRegressor,
+    ExactGPRegressor,
+    PICRegressor,
+    RecalibratedRegressor,
+    SSGPRegressor,
+    SVBSSGPRegressor,
+    SpectralForestRegressor,
+    TableEncoder,
+    VSSGPRegressor,
+)
+ROWS = (NearestCentre, NearestRow, Rows, Standardizer)
+SPECTRUM = (Adam, AffinePosterior, Laplace, Layout, Logistic, Normal, Parameters, RobbinsMonro, StudentT)
+SVBSSGP = (Conditional, Context, LocalModels)
+BASELINES = (
+    *(InducingFeatures, InducingMap, Model, SpectralMap),
+    *(SquaredExponential, VariationalMap, WeightPosterior),
+)
+FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest)
+DISTRIBUTIONS = (Recalibration,)
+TABLES = (Dropped, Number, OneHot, TargetMeans, Time)
+KINDS = Kinds((*ESTIMATORS, *ROWS, *SPECTRUM, *SVBSSGP, *BASELINES, *FOREST, *DISTRIBUTIONS, *TABLES))
+
+
+def load(path: FilePath) -> Any:  # noqa: ANN401  the class is in the file
+    """Read a model that `save` wrote. Nothing in the file is run as code.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    estimator or Pipeline
+        As it was saved.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, ssgp
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = ssgp.SSGPRegressor(n_frequencies=10, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "model.safetensors"))
+    ...     again = ssgp.load(os.path.join(folder, "model.safetensors"))
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    return read_object(path, KINDS)

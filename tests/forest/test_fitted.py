@@ -1,0 +1,84 @@
+"""Forests: averages of trees, corrected and calibrated."""
+
+import numpy as np
+import pytest
+
+from helpers import small_forest, wavy
+from ssgp.forest.calibration import Calibration
+from ssgp.forest.correction import Correction
+from ssgp.forest.fitted import Forest
+from ssgp.forest.growing import grow_skeleton
+from ssgp.forest.leaf_features import LeafFeatures
+from ssgp.forest.nodes import fit_tree
+from ssgp.forest.tree import TreeShape
+from ssgp.rows.blocks import Rows
+from ssgp.rows.row_tables import MemoryTable
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(300, 2)).astype(np.float32)
+    y = (np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=300)).astype(np.float32)
+    return Rows(X, y, None, np.array([0, 300]))
+
+
+@pytest.fixture
+def trees(rows, rng):
+    """Two trees that share their features, and one with others."""
+    shared, others = (LeafFeatures.of(0.3 * rng.normal(size=(4, 2)), np.ones(2)) for _ in range(2))
+    grown = [
+        grow_skeleton(rows, np.ones(2), features, TreeShape(8, (4, 1)), (seed, seed))
+        for seed, features in enumerate((shared, shared, others))
+    ]
+    return tuple(fit_tree(MemoryTable(rows), skeleton, 0.8, 1, True)[0] for skeleton in grown)
+
+
+class Constant:
+    """A booster."""
+
+    def predict(self, X):
+        return np.full(len(X), 0.5)
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_means_are_those_of_the_components(rows, trees, corrected):
+    correction = Correction((Constant(),), 0.7) if corrected else None
+    forest = Forest(trees, Calibration(), correction).only(-1)
+    mixture = forest.calibration(forest.components(rows.X, 1))
+    np.testing.assert_allclose(forest.means(rows.X, 1), mixture.mean(), rtol=1e-5, atol=1e-6)
+
+
+def test_components_are_those_of_the_trees(rows, trees):
+    found = Forest(trees, Calibration()).all_components(rows.X, 1)
+    expected = [tree.components(rows.X, tree.features.in_tiles(rows.X)).mean for tree in trees]
+    np.testing.assert_array_equal(found.mean, np.concatenate(expected))
+    np.testing.assert_array_equal(found.every(2, 1).mean, np.stack([mean[1] for mean in expected]))
+
+
+def test_a_correction_moves_every_tree_by_a_share_of_the_noise(rows, trees):
+    plain = Forest(trees, Calibration()).only(-1).components(rows.X, 1)
+    moved = Forest(trees, Calibration(), Correction((Constant(),), 0.7)).only(-1).components(rows.X, 1)
+    np.testing.assert_allclose(moved.mean - plain.mean, np.tile(0.7 * 0.5 * plain.noise_deviation(), (3, 1)), rtol=1e-6)
+
+
+def test_bytes_are_counted_once_for_shared_features(trees):
+    one, two, three = (Forest(trees[:k], Calibration()).nbytes() for k in (1, 2, 3))
+    assert two - one == trees[1].nbytes()
+    assert three - two == trees[2].nbytes() + trees[2].features.projection.nbytes
+
+
+class TestViews:
+    """Attributes of the estimator are those of what it was fitted to."""
+
+    def test_are_there_after_fit_alone(self):
+        X, y, _ = wavy(200)
+        model = small_forest()
+        for name in ("lengthscale_", "calibration_", "n_trees_"):
+            with pytest.raises(AttributeError, match=f"has no attribute '{name}' before fit"):
+                getattr(model, name)
+        model.fit(X, y)
+        assert model.lengthscale_.shape == (2,)
+        assert model.n_trees_ == 3
+        assert model.leaf_size_ == 200 / model.n_leaves_
+        assert len(model.bound_trace_) == model.n_iter_ == 60
+        assert 0 <= model.corrected_share_ <= 1

@@ -1,0 +1,22 @@
+"""Frequencies learned from some blocks of large tables."""
+
+import numpy as np
+
+from helpers import small_forest, wavy
+from ssgp.metrics import rmse
+
+
+def test_a_large_table_of_few_different_rows(monkeypatch):
+    monkeypatch.setattr("ssgp.forest.learning.LEARNING_ROWS", 300)
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(4000, 2)).astype(float)
+    y = X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=4000)
+    model = small_forest(max_iter=100).fit(X, y)
+    assert rmse(X.sum(axis=1), model.predict(X)) < 0.05
+
+
+def test_a_table_larger_than_learning_needs_is_learned_from_some_blocks(monkeypatch):
+    monkeypatch.setattr("ssgp.forest.learning.LEARNING_ROWS", 300)
+    X, y, latent = wavy(1500)
+    model = small_forest(max_iter=200).fit(X, y)
+    assert rmse(latent, model.predict(X)) < 0.5 * latent.std()
