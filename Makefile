@@ -36,10 +36,10 @@ report: .venv/demo  ## redraw the comparison's table and figure from results/, w
 	$(BIN)/python benchmarks/compare_report.py
 
 experiments: .venv/experiments  ## the paper's evaluation again (hours; QUICK=1 minutes); DATA=folder holds the tables
-	$(BIN)/python -m ssgp.experiments run $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m experiments run $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
 
 page: .venv/experiments  ## redraw the evaluation's figures and page from results/, without refitting
-	$(BIN)/python -m ssgp.experiments draw $(if $(QUICK),--quick)
+	$(BIN)/python -m experiments draw $(if $(QUICK),--quick)
 
 clean:  ## remove what was made here
 	rm -rf .venv figures results

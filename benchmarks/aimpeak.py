@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 
 from common import Clock, options, record, score
+from experiments.tables import load_aimpeak
 from ssgp import SVBSSGPRegressor
-from ssgp.datasets import load_aimpeak
 
 
 def fit(objective: Literal["global", "local"], seed: int, n_blocks: int | Literal["auto"] = "auto") -> SVBSSGPRegressor:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from common import Clock, options, peak_memory, record, score
+from experiments.tables import load_airline
 from ssgp import SVBSSGPRegressor
-from ssgp.datasets import load_airline
 
 
 def main() -> None:

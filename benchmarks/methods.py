@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from common import options, record, score
+from experiments.fits import by_distribution
 from ssgp import (
     DTCRegressor,
     ExactGPRegressor,
@@ -21,7 +22,6 @@ from ssgp import (
     VSSGPRegressor,
 )
 from ssgp.distributions.regressor import DistributionRegressor
-from ssgp.experiments.fits import by_distribution
 from tables import TABLES, Table
 
 Make = Callable[[int], Any]

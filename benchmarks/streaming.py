@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from common import options, record
-from ssgp.paper_tables import load_airline
+from experiments.tables import load_airline
 
 BASE_ROWS = 2_000_000
 GROUP_ROWS = 1_000_000

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ssgp.datasets import load_aimpeak, load_airline, load_blog, load_flights
-from ssgp.paper_tables import read_columns
+from experiments.tables import load_aimpeak, load_airline, load_blog, read_columns
+from ssgp.datasets import load_flights
 
 __all__ = ["FOLDS", "SMALL", "TABLES", "Table"]
 

@@ -22,22 +22,21 @@ import pytest
 from scipy.stats import lognorm
 from sklearn.base import BaseEstimator
 
+from experiments import claims, fits, methods, runner
+from experiments.__main__ import main
+from experiments.error_table import notes, table_lines
+from experiments.figures import FIGURES
+from experiments.fits import run_cell, split
+from experiments.methods import METHODS
+from experiments.page import write_page
+from experiments.store import SCHEMA, Results, Store
+from experiments.suites import GAMMAS, SUITES, Cell, cells, quick
+from experiments.tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS, FOLDER_VARIABLE, Table
 from helpers import Page, browse, wavy
 from ssgp import SVBSSGPRegressor
 from ssgp.baselines.lbfgs import StochasticAscent
-from ssgp.datasets import FOLDER_VARIABLE, Table
 from ssgp.distributions.regressor import DistributionRegressor
-from ssgp.experiments import claims, fits, methods, runner
-from ssgp.experiments.__main__ import main
-from ssgp.experiments.figures import FIGURES
-from ssgp.experiments.fits import run_cell, split
-from ssgp.experiments.methods import METHODS
-from ssgp.experiments.page import write_page
-from ssgp.experiments.store import SCHEMA, Results, Store
-from ssgp.experiments.suites import GAMMAS, SUITES, Cell, cells, quick
-from ssgp.experiments.table import notes, table_lines
 from ssgp.metrics import rmse
-from ssgp.paper_tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS
 from ssgp.rows.standardized import Rows
 
 
@@ -692,8 +691,8 @@ import sys
 from pathlib import Path
 import matplotlib as mpl
 mpl.use("pdf")
-from ssgp.experiments.figures import draw_all
-from ssgp.experiments.store import Results
+from experiments.figures import draw_all
+from experiments.store import Results
 drawn = draw_all(Results({rows!r}), Path({str(folder)!r}))
 assert {then}
 """

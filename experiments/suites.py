@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ssgp.datasets import Table, load_aimpeak, load_airline, load_blog
+from experiments.tables import Table, load_aimpeak, load_airline, load_blog
 
 __all__ = ["AUTHORS", "GAMMAS", "SUITES", "TRACED_GAMMAS", "Cell", "Suite", "cells", "quick", "seed_of"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp.datasets import Table
+from experiments.methods import METHODS, most_steps
+from experiments.suites import AUTHORS, GAMMAS, TRACED_GAMMAS, Cell, Suite, seed_of
+from experiments.tables import Table
 from ssgp.distributions.regressor import DistributionRegressor
-from ssgp.experiments.methods import METHODS, most_steps
-from ssgp.experiments.suites import AUTHORS, GAMMAS, TRACED_GAMMAS, Cell, Suite, seed_of
 from ssgp.metrics import coverage, mnlp, rmse
 
 __all__ = ["by_distribution", "run_cell", "split"]

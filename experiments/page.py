@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from ssgp.experiments.claims import CLAIMS, Claim, Verdict
-from ssgp.experiments.figures import FIGURES, draw_all
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import SUITES, Suite
-from ssgp.experiments.table import COLUMNS, notes, table_lines
+from experiments.claims import CLAIMS, Claim, Verdict
+from experiments.error_table import COLUMNS, notes, table_lines
+from experiments.figures import FIGURES, draw_all
+from experiments.store import Results
+from experiments.suites import SUITES, Suite
 from ssgp.report.web_page import BASE_STYLE, inline_svg, write_html
 
 __all__ = ["write_page"]

@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import AUTHORS
+from experiments.store import Results
+from experiments.suites import AUTHORS
 
 __all__ = ["by_draws", "by_method", "deviation", "on_shared_splits", "random_splits", "traced"]
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from ssgp.experiments.comparing import by_draws, by_method, random_splits, traced
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import AUTHORS, GAMMAS, SUITES, TRACED_GAMMAS
-from ssgp.experiments.table import PAPER
+from experiments.comparisons import by_draws, by_method, random_splits, traced
+from experiments.error_table import PAPER
+from experiments.store import Results
+from experiments.suites import AUTHORS, GAMMAS, SUITES, TRACED_GAMMAS
 
 __all__ = ["CLAIMS", "Claim", "Verdict"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ssgp.experiments.comparing import by_draws, by_method, deviation, random_splits, traced
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import TRACED_GAMMAS
+from experiments.comparisons import by_draws, by_method, deviation, random_splits, traced
+from experiments.store import Results
+from experiments.suites import TRACED_GAMMAS
 from ssgp.plot.style import ACCENT, GREY, INK, log_ticks, styled
 
 __all__ = ["FIGURES", "Drawing", "draw_all"]

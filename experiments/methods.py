@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.suites import Cell, Suite
 from ssgp import (
     DTCRegressor,
     ExactGPRegressor,
@@ -13,7 +14,6 @@ from ssgp import (
     SVBSSGPRegressor,
     VSSGPRegressor,
 )
-from ssgp.experiments.suites import Cell, Suite
 from ssgp.forest.sizes import STEPS
 
 __all__ = ["METHODS", "Method", "most_steps"]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssgp.experiments.comparing import deviation, random_splits
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import AUTHORS
+from experiments.comparisons import deviation, random_splits
+from experiments.store import Results
+from experiments.suites import AUTHORS
 
 __all__ = ["COLUMNS", "PAPER", "Line", "notes", "table_lines"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from experiments.suites import Cell, seed_of
 from ssgp._utils.whole_file import whole_file
-from ssgp.experiments.suites import Cell, seed_of
 
 __all__ = ["Results", "Store"]
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
+from experiments.fits import run_cell
+from experiments.store import Store
+from experiments.suites import SUITES, Cell, Suite, cells, quick
 from ssgp.engine.threads import one_blas_thread
-from ssgp.experiments.fits import run_cell
-from ssgp.experiments.store import Store
-from ssgp.experiments.suites import SUITES, Cell, Suite, cells, quick
 
 __all__ = ["run"]
 

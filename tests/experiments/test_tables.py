@@ -8,9 +8,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ssgp import paper_tables
-from ssgp.datasets import FOLDER_VARIABLE, load_aimpeak, load_airline, load_blog
-from ssgp.paper_tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS, fingerprint, read_flights
+from experiments import tables as paper_tables
+from experiments.tables import (
+    AIMPEAK_INPUTS,
+    AIRLINE_INPUTS,
+    BLOG_INPUTS,
+    FOLDER_VARIABLE,
+    fingerprint,
+    load_aimpeak,
+    load_airline,
+    load_blog,
+    read_flights,
+)
 
 
 @pytest.fixture(autouse=True)
