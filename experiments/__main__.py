@@ -5,8 +5,10 @@ import os
 import sys
 from pathlib import Path
 
-from experiments.store import Store
-from experiments.suites import SUITES
+from experiments.fits import evaluation
+from experiments.records import open_store, whole_or_quick
+from experiments.runner import run
+from experiments.suites import SUITES, reduced
 from experiments.tables import FOLDER_VARIABLE
 
 RESULTS = Path("results/experiments")
@@ -18,16 +20,16 @@ QUICK_PAGE = Path("figures/experiments-quick")
 def main(arguments: list[str] | None = None) -> int:
     """Run or draw; returns an exit code."""
     options = _parser().parse_args(arguments)
-    store = Store(options.results or (QUICK_RESULTS if options.quick else RESULTS))
+    store = open_store(options.results or (QUICK_RESULTS if options.quick else RESULTS))
     out, code = options.out or (QUICK_PAGE if options.quick else PAGE), 0
     if options.command == "run":
-        from experiments.runner import run
-
-        code = run(options.suites, store, options.data, options.quick, options.jobs)
+        suites = [reduced(SUITES[name]) if options.quick else SUITES[name] for name in options.suites]
+        code = run(evaluation(suites, options.data), store, options.jobs)
+    # Every cell's process imports this module: matplotlib would be a part of its memory.
     from experiments.page import write_page
 
-    written = write_page(store.read(quick=options.quick or None), out)
-    print(f"{len(written)} figures and {out / 'index.html'}")
+    names = write_page(whole_or_quick(store.read(), options.quick or None), out)
+    print(f"{len(names)} figures and {out / 'index.html'}")
     return code
 
 
@@ -47,9 +49,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    if (found := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"at least 1, got {found}")
-    return found
+    if (count := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"at least 1, got {count}")
+    return count
 
 
 if __name__ == "__main__":

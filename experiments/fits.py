@@ -1,161 +1,95 @@
-"""One cell of a suite: fit, look at the test rows, and write down what was seen."""
+"""The cells of the evaluation: fit, predict the test rows, and write down the errors."""
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
+from experiments.measures import Clock, score, timed
 from experiments.methods import METHODS, most_steps
-from experiments.suites import AUTHORS, GAMMAS, TRACED_GAMMAS, Cell, Suite, seed_of
-from experiments.tables import Table
-from ssgp.distributions.regressor import DistributionRegressor
-from ssgp.metrics import coverage, mnlp, rmse
+from experiments.study import Row, Study
+from experiments.suites import GAMMAS, TRACED_GAMMAS, Fit, Suite, cells
+from experiments.tables import seed_of, split_rows
+from ssgp.datasets import Split
 
-__all__ = ["by_distribution", "run_cell", "split"]
-
-Array = NDArray[np.floating]
-Row = dict[str, Any]
-
-TEST_SHARE = 0.05
+__all__ = ["evaluation", "run_cell"]
 
 
-@dataclass(frozen=True)
-class Data:
-    """Training and test rows."""
-
-    X: Array
-    y: Array
-    X_test: Array
-    y_test: Array
+def evaluation(suites: Iterable[Suite], folder: Path | None) -> Study[Fit]:
+    """The fits of suites, on the tables of a folder."""
+    by_name = {suite.name: suite for suite in suites}
+    return Study([cell for suite in by_name.values() for cell in cells(suite)], partial(_measure, by_name, folder))
 
 
-def split(table: Table, name: str, n_rows: int | None = None) -> Data:
-    """Rows to learn from and to be judged on.
-
-    Parameters
-    ----------
-    table : Table
-        All rows.
-    name : str
-        ``"authors"`` for the table's own split, otherwise the number s of a random one, drawn from
-        ``default_rng([2017, s])``: not the numbers that the estimators draw from seed s.
-    n_rows : int, optional
-        Only so many rows, drawn at random.
-    """
-    seed = seed_of(name)
-    test = table.test if name == AUTHORS else np.random.default_rng([2017, seed]).random(len(table.y)) < TEST_SHARE
-    if test is None:
-        raise ValueError(f"the table has no split of its own; name a seed instead of {name!r}")
-    some = np.arange(len(table.y))
-    if n_rows is not None and n_rows < len(some):
-        some = np.sort(np.random.default_rng(seed).choice(some, n_rows, replace=False))
-    learn, judge = some[~test[some]], some[test[some]]
-    return Data(table.X[learn], table.y[learn], table.X[judge], table.y[judge])
+def _measure(suites: dict[str, Suite], folder: Path | None, cell: Fit) -> list[Row]:
+    """Rows of a cell, taken on one core so that times can be compared."""
+    with threadpool_limits(1, user_api="blas"):
+        return run_cell(suites[cell.suite], cell, folder)
 
 
-def run_cell(suite: Suite, cell: Cell, folder: Path | None) -> list[Row]:
-    """Rows of results: one for each gamma and iteration that was looked at."""
-    data = split(suite.load(folder), cell.split, suite.n_rows)
-    rows = (_trace if cell.kind == "trace" else _converge)(suite, cell, data, seed_of(cell.split))
-    return [{"n_train": len(data.y), "n_test": len(data.y_test), **row} for row in rows]
+def run_cell(suite: Suite, cell: Fit, folder: Path | None) -> list[Row]:
+    """Rows of results: one for each gamma, after each of the traced iterations or at the end."""
+    data, seed = split_rows(suite.load(folder), cell.split, suite.n_rows), seed_of(cell.split)
+    rows = (_trace if cell.kind == "trace" else _converge)(suite, cell, data, seed)
+    return [{"seed": seed, "n_train": len(data.y_train), "n_test": len(data.y_test), **row} for row in rows]
 
 
-def _trace(suite: Suite, cell: Cell, data: Data, seed: int) -> list[Row]:
-    """Look at the model after some iterations, with the clock stopped."""
+def _trace(suite: Suite, cell: Fit, data: Split, seed: int) -> list[Row]:
+    """Errors after the iterations of the suite, with the clock stopped while test rows are predicted."""
     method = METHODS[cell.method]
-    if method.rows_a_step is None:
+    if method.rows_per_step is None:
         raise ValueError(f"{cell.method} takes no steps that can be traced")
-    n = len(data.y)
-    steps_of = (suite.rows_an_iteration or n) / method.rows_a_step(suite, n)
-    step_of = {t: max(1, round(t * steps_of)) for t in suite.looked_at}
-    rows: list[Row] = []
-    clock = _Clock()
+    n = len(data.y_train)
+    steps_per_iteration = (suite.rows_per_iteration or n) / method.rows_per_step(suite, n)
+    last_step = {t: max(1, round(t * steps_per_iteration)) for t in suite.iterations}
+    rows, clock = list[Row](), Clock()
 
     def monitor(n_steps: int, snapshot: Callable[[], Any]) -> None:
-        due = [t for t, step in step_of.items() if step == n_steps]
+        due = [t for t, step in last_step.items() if step == n_steps]
         if due:
-            with clock:
-                seen = _look(snapshot(), cell, data, TRACED_GAMMAS)
-            about = {"steps": n_steps, "converged": False, "train_s": clock.seconds}
-            rows.extend({**about, "iteration": t, **row} for t in due for row in seen)
+            with clock.paused():
+                errors = _errors(snapshot(), cell, data, TRACED_GAMMAS)
+            common = {"steps": n_steps, "converged": False, "train_s": clock.seconds}
+            rows.extend({**common, "iteration": t, **row} for t in due for row in errors)
 
-    model = method.make(suite, cell, max(step_of.values()), seed)
-    clock.start()
-    model.fit(data.X, data.y, monitor=monitor)
-    _check_looks(suite.looked_at, rows)
+    model = method.make(suite, cell, max(last_step.values()), seed)
+    with clock:
+        model.fit(data.X_train, data.y_train, monitor=monitor)
+    _check_complete(suite.iterations, rows)
     return rows
 
 
-def _check_looks(wanted: tuple[int, ...], rows: list[Row]) -> None:
+def _check_complete(iterations: tuple[int, ...], rows: list[Row]) -> None:
     """Refuse a run that ended early: estimators that are interrupted only warn, and keep the last whole model."""
-    missing = sorted(set(wanted) - {row["iteration"] for row in rows})
+    missing = sorted(set(iterations) - {row["iteration"] for row in rows})
     if missing:
         listed = ", ".join(map(str, missing))
-        raise RuntimeError(f"learning ended early: the model after iteration {listed} was not there to be looked at")
+        raise RuntimeError(f"learning ended early: there was no model after iteration {listed}")
 
 
-def _converge(suite: Suite, cell: Cell, data: Data, seed: int) -> list[Row]:
-    """Look at the model when it has stopped."""
+def _converge(suite: Suite, cell: Fit, data: Split, seed: int) -> list[Row]:
+    """Errors of the model when it has stopped."""
     method = METHODS[cell.method]
     model = method.make(suite, cell, suite.converged[cell.method], seed)
-    X, y = data.X, data.y
+    X, y = data.X_train, data.y_train
     if cell.method.startswith("exact GP"):
-        some = np.random.default_rng(seed).choice(len(y), min(suite.exact_rows, len(y)), replace=False)
-        X, y = X[some], y[some]
-    start = time.perf_counter()
-    model.fit(X, y)
-    seconds = time.perf_counter() - start
+        part = np.random.default_rng(seed).choice(len(y), min(suite.exact_rows, len(y)), replace=False)
+        X, y = X[part], y[part]
+    _, seconds = timed(lambda: model.fit(X, y))
     limit = most_steps(model)
     steps = 0 if limit is None else int(model.n_iter_)
     stopped = limit is None or steps < limit
     if stopped and not method.stops_by_itself:
         raise RuntimeError(f"learning ended early, after {steps} of {limit} steps")
-    about = {"iteration": -1, "steps": steps, "converged": stopped, "train_s": seconds}
-    gammas = GAMMAS if cell.method == "sVBSSGP" else (0.0,)
-    return [{**about, **row} for row in _look(model, cell, data, gammas)]
+    common = {"iteration": -1, "steps": steps, "converged": stopped, "train_s": seconds}
+    return [{**common, **row} for row in _errors(model, cell, data, GAMMAS)]
 
 
-def _look(model: Any, cell: Cell, data: Data, gammas: tuple[float, ...]) -> list[Row]:  # noqa: ANN401  any regressor
+def _errors(model: Any, cell: Fit, data: Split, gammas: tuple[float, ...]) -> list[Row]:  # noqa: ANN401  any regressor
     """Errors on the test rows; sVBSSGP predicts with several test conditionals."""
     if cell.method != "sVBSSGP":
-        return [{"gamma": None, **_score(model, data)}]
-    return [{"gamma": gamma, **_score(model, data, gamma=gamma)} for gamma in gammas]
-
-
-def _score(model: Any, data: Data, **how: Any) -> Row:  # noqa: ANN401
-    mean, std = model.predict(data.X_test, return_std=True, **how)
-    error = {"rmse": rmse(data.y_test, mean)}
-    if isinstance(model, DistributionRegressor):
-        return {**error, **by_distribution(model, data.X_test, data.y_test)}
-    return {**error, "mnlp": mnlp(data.y_test, mean, std), "coverage": coverage(data.y_test, mean, std)}
-
-
-def by_distribution(model: DistributionRegressor, X: Array, y: Array) -> dict[str, float]:
-    """MNLP, and cover of the central 95 % interval, of distributions that need not be normal."""
-    low, high = model.predict_interval(X, 0.95).T
-    inside = (low <= y) & (y <= high)
-    return {"mnlp": float(-np.mean(model.log_prob(X, y))), "coverage": float(np.mean(inside))}
-
-
-class _Clock:
-    """Seconds since the start, without those spent inside ``with clock``."""
-
-    def __init__(self) -> None:
-        self._start = self._stopped = self._paused = 0.0
-
-    def start(self) -> None:
-        self._start = time.perf_counter()
-
-    def __enter__(self) -> None:
-        self._paused = time.perf_counter()
-
-    def __exit__(self, *exception: object) -> None:
-        self._stopped += time.perf_counter() - self._paused
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._start - self._stopped
+        return [{"gamma": None, **score(model, data.X_test, data.y_test)}]
+    return [{"gamma": gamma, **score(model, data.X_test, data.y_test, gamma=gamma)} for gamma in gammas]

@@ -12,5 +12,5 @@ def test_names_that_left_the_package_say_where_they_are(name):
 
 
 def test_other_names_are_refused_as_python_does():
-    with pytest.raises(AttributeError, match="module 'ssgp.datasets' has no attribute 'load_nothing'"):
+    with pytest.raises(AttributeError, match=r"module 'ssgp\.datasets' has no attribute 'load_nothing'"):
         _ = datasets.load_nothing  # pyright: ignore[reportAttributeAccessIssue]
