@@ -72,7 +72,7 @@ class _Running(Generic[AnyCell]):
     process : Process
         Where.
     receiver : Connection
-        What the process sends at its end: seconds, and what went wrong.
+        What the process sends when it has kept its rows: None, or what went wrong.
     start : float
         When it began.
     """
@@ -82,15 +82,10 @@ class _Running(Generic[AnyCell]):
     receiver: Connection
     start: float
 
-    def outcome(self) -> tuple[float, str | None] | None:
-        """Seconds and what went wrong; None for a process that died before it could tell."""
-        self.process.join()
-        try:
-            return self.receiver.recv() if self.receiver.poll() else None
-        except EOFError:
-            return None
-        finally:
-            self.receiver.close()
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self.start
 
 
 @dataclass(frozen=True)
@@ -131,17 +126,21 @@ class _Runner(Generic[AnyCell]):
     def _begin(self, cell: AnyCell) -> _Running[AnyCell]:
         receiver, sender = CONTEXT.Pipe(duplex=False)
         process = CONTEXT.Process(target=_measure, args=(self.study.measure, self.store, cell, sender))
+        start = time.perf_counter()
         with self.interrupts.ignored():
             process.start()
         sender.close()
-        return _Running(cell, process, receiver, time.perf_counter())
+        return _Running(cell, process, receiver, start)
 
     def _end(self, one: _Running[AnyCell]) -> None:
-        outcome = one.outcome()
-        if outcome is None:
-            seconds = time.perf_counter() - one.start
-            outcome = seconds, _keep(self.store, one.cell, [], seconds, DIED)
-        self.report(one.cell, *outcome)
+        """Report a cell whose process has ended; for one that died before it could tell, keep a row that says so."""
+        one.process.join()
+        try:
+            error = one.receiver.recv()
+        except (EOFError, OSError):
+            error = _keep(self.store, one.cell, [], one.seconds, DIED)
+        one.receiver.close()
+        self.report(one.cell, one.seconds, error)
 
 
 def _give_up(processes: list[Any]) -> None:
@@ -155,15 +154,13 @@ def _give_up(processes: list[Any]) -> None:
 
 
 def _measure(measure: Callable[[AnyCell], list[Row]], store: Store[AnyCell], cell: AnyCell, sender: Connection) -> None:
-    """Measure a cell and keep its rows; a failure is a result too. Sends seconds, and what went wrong."""
+    """Measure a cell and keep its rows; a failure is a result too."""
     rows, message, start = list[Row](), None, time.perf_counter()
     try:
         rows = measure(cell)
     except Exception as error:  # whatever it is, the other cells go on
         message = _in_words(error)
-    seconds = time.perf_counter() - start
-    sender.send((seconds, _keep(store, cell, rows, seconds, message)))
-    sender.close()
+    sender.send(_keep(store, cell, rows, time.perf_counter() - start, message))
 
 
 def _keep(store: Store[AnyCell], cell: AnyCell, rows: list[Row], seconds: float, message: str | None) -> str | None:
