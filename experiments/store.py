@@ -116,7 +116,7 @@ class Store(Generic[AnyCell]):
 
 
 def _with_all_columns(rows: Iterable[Row]) -> list[Row]:
-    """Rows in which every column of any of them is, None where a row has it not."""
+    """Rows in which every column of any of them is, None where a row was without it."""
     rows = list(rows)
-    empty = dict.fromkeys(name for row in rows for name in row)
-    return [{**empty, **row} for row in rows]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [row | dict.fromkeys(name for name in names if name not in row) for row in rows]
