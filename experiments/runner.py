@@ -70,7 +70,7 @@ class _Running(Generic[AnyCell]):
     cell : Cell
         What is measured.
     process : Process
-        Where.
+        Where it is measured.
     receiver : Connection
         What the process sends when it has kept its rows: None, or what went wrong.
     start : float
@@ -167,7 +167,7 @@ def _keep(store: Store[AnyCell], cell: AnyCell, rows: list[Row], seconds: float,
     """Write a cell's rows; returns what went wrong with it, this included."""
     try:
         store.write(cell, rows, seconds, message)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # a full disk, or values that Parquet has no type for
         return "; ".join(filter(None, [message, f"nothing was written: {_in_words(error)}"]))
     return message
 

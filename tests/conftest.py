@@ -9,7 +9,8 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The source distribution has the tests of the library, not the packages beside it.
-collect_ignore = [name for name in ("experiments", "benchmarks") if not (Path(__file__).parents[1] / name).is_dir()]
+if not (Path(__file__).parents[1] / "experiments").is_dir():
+    collect_ignore = ["experiments", "benchmarks", "evaluation.py", "toy_study.py"]
 
 DATA = Path(os.environ.get("SSGP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -50,6 +50,8 @@ def measure(folder, cell):
         os.kill(os.getppid(), signal.SIGINT)
     if cell.kind == "endless":
         sleep(folder)
+    if cell.kind == "odd":
+        return [{"value": object()}]
     if cell.kind == "wordy":
         raise ValueError("x" * 10**6)
     if cell.kind == "large":

@@ -22,6 +22,7 @@ def test_curves_are_means_over_the_splits_that_all_have(name):
     assert sorted(np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].lines) == [[1.0], [2.0]]
 
 
+@pytest.mark.slow
 class TestFiguresOfAnotherProcess:
     """Drawn by a script that asserts something of them."""
 

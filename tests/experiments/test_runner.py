@@ -80,6 +80,12 @@ def test_a_result_that_cannot_be_written_costs_its_own_cell_alone(tmp_path, caps
     assert "nothing was written: OSError: no space left on device" in capsys.readouterr().err
 
 
+def test_values_that_cannot_be_stored_are_named(store, tmp_path, capsys):
+    assert run(study(tmp_path, "odd", "well"), store) == 1
+    assert [cell.kind for cell in store.cells()] == ["well"]
+    assert "nothing was written: " in capsys.readouterr().err
+
+
 def test_each_cell_has_a_process_and_its_peak_memory_for_itself(store, tmp_path):
     assert run(study(tmp_path, "large", "small"), store) == 0
     large, small = (store.read().where(kind=kind).rows[0] for kind in ("large", "small"))
