@@ -199,6 +199,5 @@ METHODS: dict[str, Callable[[Split], Outcome]] = {
     "exact GP": exact_gp,
     "SVGP": svgp,
     "forest, exact covariances": lambda data: forest(data, n_sketches="exact"),
-    "forest, average over prunings": lambda data: forest(data, average_prunings=True),
     "forest, not shrunk": lambda data: forest(data, shrink=False),
 }

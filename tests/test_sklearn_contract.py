@@ -180,7 +180,6 @@ def test_a_bad_parameter_is_named(parameter, value, table):
         ("learning_rate", 0.0),
         ("max_time", 0.0),
         ("shrink", "no"),
-        ("average_prunings", 3),
         ("keep_rows", "yes"),
     ],
 )

@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 
 import ssgp
 from ssgp import TableEncoder
-from ssgp.rows.standardized import random_rows
+from ssgp._utils.sampling import random_rows
 from ssgp.saving.model_files import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")

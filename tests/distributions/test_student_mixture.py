@@ -1,5 +1,6 @@
 """Everything a mixture of Student-t's says, against scipy's Student-t."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,59 +9,54 @@ from scipy.integrate import quad
 from scipy.special import stdtr
 from scipy.stats import kstest, t
 
-from ssgp.distributions.student_mixture import StudentMixture, average, standard_quantiles
+from ssgp.distributions.quantile_search import standard_quantiles
+from ssgp.distributions.student_mixture import StudentMixture
 
 LEVELS = [1e-4, 0.05, 0.5, 0.9, 1 - 1e-4]
 
 
-def mixture(rng, n=7, components=3, weighted=False):
+def mixture(rng, n=7, components=3):
     location, scale = rng.normal(size=(components, n)), rng.uniform(0.2, 3.0, size=(components, n))
-    share = rng.dirichlet(np.ones(components), size=n).T if weighted else None
-    return StudentMixture(location, scale, rng.uniform(3.0, 40.0, size=(components, n)), share)
+    return StudentMixture(location, scale, rng.uniform(3.0, 40.0, size=(components, n)))
 
 
-def shares(mixture):
-    return np.full(mixture.location.shape, 1 / len(mixture.location)) if mixture.share is None else mixture.share
+def components(mixture, row) -> list[Any]:
+    """SciPy's distributions of one row."""
+    return [t(mixture.dof[k, row], mixture.location[k, row], mixture.scale[k, row]) for k in range(len(mixture.dof))]
 
 
-def components(mixture, row):
-    """Probabilities and scipy's distributions of one row."""
-    frozen: list[Any] = [
-        t(mixture.dof[k, row], mixture.location[k, row], mixture.scale[k, row]) for k in range(len(mixture.dof))
-    ]
-    return shares(mixture)[:, row], frozen
-
-
-@pytest.fixture(params=[False, True], ids=["equal shares", "shares"])
-def mixed(request, rng):
-    return mixture(rng, weighted=request.param)
+@pytest.fixture
+def mixed(rng):
+    return mixture(rng)
 
 
 def test_mean_and_variance_against_scipy(mixed):
     mean, variance = mixed.mean(), mixed.variance()
     for row in range(7):
-        share, parts = components(mixed, row)
-        first = sum(p * part.mean() for p, part in zip(share, parts, strict=True))
-        second = sum(p * (part.var() + part.mean() ** 2) for p, part in zip(share, parts, strict=True))
+        parts = components(mixed, row)
+        first = np.mean([part.mean() for part in parts])
+        second = np.mean([part.var() + part.mean() ** 2 for part in parts])
         assert mean[row] == pytest.approx(first)
         assert variance[row] == pytest.approx(second - first**2)
 
 
 def test_density_and_cdf_against_scipy(mixed, rng):
     y = 3 * rng.normal(size=7)
-    density, cumulative = mixed.log_density(y), mixed.cdf(y)
+    log_density, density, cumulative = mixed.logpdf(y), mixed.pdf(y), mixed.cdf(y)
     for row in range(7):
-        share, parts = components(mixed, row)
-        assert np.exp(density[row]) == pytest.approx(sum(share * [part.pdf(y[row]) for part in parts]))
-        assert cumulative[row] == pytest.approx(sum(share * [part.cdf(y[row]) for part in parts]))
+        parts = components(mixed, row)
+        assert density[row] == pytest.approx(np.mean([part.pdf(y[row]) for part in parts]))
+        assert np.exp(log_density[row]) == pytest.approx(density[row])
+        assert cumulative[row] == pytest.approx(np.mean([part.cdf(y[row]) for part in parts]))
 
 
 def test_moments_above_the_mean_against_integrals(mixed):
-    mean, excess, upper = mixed.mean(), mixed.mean_excess(), mixed.upper_variance()
+    mean = mixed.mean()
+    excess, upper = mixed.excess(mean), mixed.upper_variance()
     for row in range(7):
-        share, parts = components(mixed, row)
-        assert excess[row] == pytest.approx(share @ [upper_moment(part, mean[row], 1) for part in parts], rel=1e-5)
-        assert upper[row] == pytest.approx(share @ [upper_moment(part, mean[row], 2) for part in parts], rel=1e-5)
+        parts = components(mixed, row)
+        assert excess[row] == pytest.approx(np.mean([upper_moment(part, mean[row], 1) for part in parts]), rel=1e-5)
+        assert upper[row] == pytest.approx(np.mean([upper_moment(part, mean[row], 2) for part in parts]), rel=1e-5)
 
 
 def upper_moment(part, mean, power):
@@ -68,7 +64,7 @@ def upper_moment(part, mean, power):
 
 
 def test_density_far_out_is_finite(mixed):
-    density = mixed.log_density(np.full(7, 1e30))
+    density = mixed.logpdf(np.full(7, 1e30))
     assert np.isfinite(density).all()
     assert (density < -100).all()
 
@@ -82,11 +78,11 @@ def test_quantiles_invert_the_cdf(level, mixed):
 @pytest.mark.parametrize("apart", [0.0, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (1e-3, 1.0), (1e-4, 1e4), (1e-8, 2e-8), (1e8, 2e8)], ids=str)
 def test_quantiles_of_odd_mixtures_invert_the_cdf(level, apart, scales):
-    """Components `apart` times their largest scale from each other, around zero, in unequal shares."""
-    scale = np.array(scales)[:, None]
-    location = apart * max(scales) * np.array([[-0.5], [0.5]])
-    for share in (None, np.array([[0.3], [0.7]]), np.array([[1e-3], [1 - 1e-3]])):
-        odd = StudentMixture(location, scale, np.array([[2.5], [30.0]]), share)
+    """Components `apart` times their largest scale from each other, around zero, one of them three times as often."""
+    for times in (1, 3):
+        scale = np.array([scales[0], *[scales[1]] * times])[:, None]
+        location = apart * max(scales) * np.array([-0.5, *[0.5] * times])[:, None]
+        odd = StudentMixture(location, scale, np.array([2.5, *[30.0] * times])[:, None])
         found = odd.quantile(level)
         # Where one component is a spike the cdf jumps between neighbouring floating point numbers.
         gap = np.abs(np.spacing(found)) * 4 + 1e-8 * scale.min()
@@ -95,10 +91,10 @@ def test_quantiles_of_odd_mixtures_invert_the_cdf(level, apart, scales):
 
 
 def forest_like(rng, n):
-    """Eight components a row, whose scales differ by a factor of a hundred and more, in some rows in unequal shares."""
+    """Eight components per row, whose scales differ by a factor of a hundred and more."""
     location = 3.0 * rng.normal(size=(8, n))
     scale, dof = np.exp(1.2 * rng.normal(size=(8, n))), rng.uniform(2.4, 30.0, size=(8, n))
-    return StudentMixture(location, scale, dof, rng.dirichlet(np.full(8, 0.5), size=n).T)
+    return StudentMixture(location, scale, dof)
 
 
 def bisected(mixture, level):
@@ -107,7 +103,7 @@ def bisected(mixture, level):
     low, high = own.min(axis=0), own.max(axis=0)
     for _ in range(80):
         middle = 0.5 * (low + high)
-        below = np.sum(mixture.share * t.cdf(middle, mixture.dof, mixture.location, mixture.scale), axis=0) < level
+        below = t.cdf(middle, mixture.dof, mixture.location, mixture.scale).mean(axis=0) < level
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return 0.5 * (low + high)
 
@@ -124,7 +120,7 @@ def test_quantiles_need_few_looks_at_the_cdf(level, rng, monkeypatch):
     """It is the costly part; rows that are found are not looked at again."""
     many, looked = forest_like(rng, 5000), []
     monkeypatch.setattr(
-        "ssgp.distributions.student_mixture.stdtr", lambda dof, z: (looked.append(z.size), stdtr(dof, z))[1]
+        "ssgp.distributions.quantile_search.stdtr", lambda dof, z: (looked.append(z.size), stdtr(dof, z))[1]
     )
     many.quantile(level)
     assert sum(looked) < 6 * many.location.size
@@ -143,7 +139,7 @@ def test_tabled_quantiles_are_near_scipys(level):
 
 def test_quantiles_of_a_row_do_not_depend_on_the_others(rng):
     many = forest_like(rng, 5000)
-    np.testing.assert_array_equal(many.quantile(0.3)[4000:4010], many.rows(slice(4000, 4010)).quantile(0.3))
+    np.testing.assert_array_equal(many.quantile(0.3)[4000:4010], many[4000:4010].quantile(0.3))
 
 
 def test_quantiles_of_no_rows():
@@ -169,10 +165,10 @@ def test_samples_are_of_the_cdf(mixed):
     draws = mixed.sample(4000, np.random.default_rng(0))
     assert draws.shape == (7, 4000)
     for row in range(7):
-        share, parts = components(mixed, row)
+        parts = components(mixed, row)
 
-        def cdf(y, share=share, parts=parts):
-            return sum(p * part.cdf(y) for p, part in zip(share, parts, strict=True))
+        def cdf(y, parts=parts):
+            return np.mean([part.cdf(y) for part in parts], axis=0)
 
         assert kstest(draws[row], cdf).pvalue > 1e-3 / 7
 
@@ -184,27 +180,39 @@ def test_rows_are_sampled_independently(rng):
     assert abs(np.mean(draws[0] * draws[1])) / (draws[0].std() * draws[1].std()) < 0.02
 
 
-def test_a_component_of_no_share_does_not_count(mixed, rng):
-    def widen(array, value):
-        return np.concatenate([array, np.full((1, 7), value)])
+def naive_crps(parts, y):
+    """Integral of the squared distance of the cumulative distribution from the step at y."""
+    points = sorted([y, *(part.mean() + k * part.std() for part in parts for k in (-6, -1, 0, 1, 6))])
 
-    wide = StudentMixture(
-        widen(mixed.location, 100.0), widen(mixed.scale, 5.0), widen(mixed.dof, 3.0), widen(shares(mixed), 0.0)
-    )
-    y = rng.normal(size=7)
-    np.testing.assert_allclose(wide.mean(), mixed.mean())
-    np.testing.assert_allclose(wide.variance(), mixed.variance())
-    np.testing.assert_allclose(wide.log_density(y), mixed.log_density(y))
-    np.testing.assert_allclose(wide.cdf(y), mixed.cdf(y))
-    np.testing.assert_allclose(wide.quantile(0.9), mixed.quantile(0.9), rtol=1e-6, atol=1e-6)
+    def squared(x):
+        return (np.mean([part.cdf(x) for part in parts]) - (x >= y)) ** 2
+
+    ends = [quad(squared, -np.inf, points[0])[0], quad(squared, points[-1], np.inf)[0]]
+    return sum(ends) + sum(quad(squared, low, high)[0] for low, high in pairwise(points))
 
 
-def test_a_component_of_no_share_does_not_hide_the_density_of_the_others():
-    both = StudentMixture(np.zeros((2, 1)), np.array([[1.0], [100.0]]), np.full((2, 1), 1e4), np.array([[1.0], [0.0]]))
-    assert both.log_density(np.array([100.0]))[0] == pytest.approx(t.logpdf(100.0, 1e4))
+@pytest.mark.parametrize("y", [-40.0, -1.0, 0.3, 7.0])
+def test_crps_is_the_integral_of_the_squared_distance(y, mixed):
+    scores = mixed.crps(y)
+    for row in range(7):
+        assert scores[row] == pytest.approx(naive_crps(components(mixed, row), y), rel=1e-4)
 
 
-def test_average(rng):
-    values, share = rng.normal(size=(3, 4)), rng.dirichlet(np.ones(3), size=4).T
-    np.testing.assert_allclose(average(values, None), values.sum(axis=0) / 3)
-    np.testing.assert_allclose(average(values, share), [share[:, i] @ values[:, i] for i in range(4)])
+def test_crps_where_components_differ_a_hundredfold_in_scale(rng):
+    odd = forest_like(rng, 5)
+    scores = odd.crps(np.zeros(5))
+    for row in range(5):
+        assert scores[row] == pytest.approx(naive_crps(components(odd, row), 0.0), rel=2e-3)
+
+
+def test_rows_are_taken_as_from_an_array(mixed):
+    y = np.linspace(-1, 1, 7)
+    for rows in (slice(2, 5), np.array([6, 0]), y > 0):
+        assert len(mixed[rows]) == len(y[rows])
+        np.testing.assert_array_equal(mixed[rows].cdf(y[rows]), mixed.cdf(y)[rows])
+
+
+def test_heavier_tails(mixed):
+    heavy = mixed.with_tails(4.0)
+    np.testing.assert_allclose(1 / heavy.dof, np.minimum(1 / mixed.dof + 1 / 4.0, 1 / 2.4))
+    np.testing.assert_array_equal(heavy.location, mixed.location)

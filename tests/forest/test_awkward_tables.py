@@ -48,7 +48,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("settings", [{}, {"average_prunings": True, "leaf_size": 20}], ids=["leaves", "prunings"])
+@pytest.mark.parametrize("settings", [{}, {"shrink": False, "leaf_size": 20}], ids=["shrunk", "not shrunk"])
 @pytest.mark.parametrize("name", TABLES)
 def test_ordinary_days_give_finite_predictions(name, settings, rng):
     X, y = TABLES[name](rng)

@@ -16,11 +16,11 @@ from ssgp.spectrum.kernels import KERNELS
 LEVELS = [0.001, 0.05, 0.5, 0.8, 0.999]
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["leaves", "prunings"])
+@pytest.fixture(scope="module", params=[True, False], ids=["shrunk", "not shrunk"])
 def fitted(request):
     """A model of 600 rows."""
     X, y, _ = wavy(600)
-    return small_forest(average_prunings=request.param, leaf_size=40).fit(X, y)
+    return small_forest(shrink=request.param, leaf_size=40).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,6 @@ class TestSettings:
         "settings",
         [
             {"shrink": False},
-            {"average_prunings": True},
             {"n_sketches": "exact"},
             {"n_sketches": 4},
             {"n_sketches": 1000},
@@ -220,9 +219,15 @@ class TestSettings:
 
     def test_sizes_are_as_set(self):
         X, y, _ = wavy(600)
-        model = small_forest(leaf_size=40, average_prunings=True).fit(X, y)
-        assert (model.n_trees_, model.n_frequencies_, model.n_leaves_) == (3, 8, 8)
-        assert model.leaf_size_ == 75
+        model = small_forest(leaf_size=300).fit(X, y)
+        assert (model.n_trees_, model.n_frequencies_, model.n_leaves_) == (3, 8, 2)
+        assert model.leaf_size_ == 300
+
+    def test_a_parameter_without_effect_says_so(self):
+        X, y, _ = wavy(100)
+        with pytest.warns(FutureWarning, match="average_prunings has no effect any more and will be removed") as told:
+            small_forest(average_prunings=True).fit(X, y)
+        assert told[0].filename == __file__
 
     def test_time_is_kept(self):
         """Of a fit that takes far longer; the machine may become ten times as slow as it thought it was."""

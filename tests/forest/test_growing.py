@@ -14,7 +14,7 @@ class TestPartialFit:
         X, y, latent = wavy(900)
         return (X[:400], y[:400]), (X[400:600], y[400:600]), (X[600:], y[600:]), (X, latent)
 
-    @pytest.mark.parametrize("settings", [{}, {"average_prunings": True}, {"shrink": False, "n_sketches": 3}], ids=str)
+    @pytest.mark.parametrize("settings", [{}, {"shrink": False, "n_sketches": 3}], ids=str)
     def test_two_calls_are_as_good_as_one(self, settings):
         first, second, third, (X, _) = self.halves()
         both = tuple(np.concatenate(parts) for parts in zip(second, third, strict=True))
@@ -39,7 +39,7 @@ class TestPartialFit:
         assert rmse(latent[~left], model.predict(X[~left])) < 0.3 * before
         assert rmse(latent[left], model.predict(X[left])) < 0.1
 
-    @pytest.mark.parametrize("settings", [{}, {"average_prunings": True}], ids=str)
+    @pytest.mark.parametrize("settings", [{}, {"shrink": False}], ids=str)
     @pytest.mark.parametrize(
         ("n", "leaf_size", "worst"), [(100, 25, 0.6), (400, 25, 0.4), (60, 60, 0.6), (30, 5, 0.9), (10, 5, 1.1)]
     )

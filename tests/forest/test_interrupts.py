@@ -55,7 +55,7 @@ class TestInterrupts:
         assert np.isfinite(model.predict(X)).all()
 
     @pytest.mark.parametrize("call", [1, 2, 17, 33])
-    @pytest.mark.parametrize("settings", [{}, {"average_prunings": True}], ids=str)
+    @pytest.mark.parametrize("settings", [{}, {"shrink": False}], ids=str)
     def test_ctrl_c_while_trees_are_planted(self, call, settings, monkeypatch):
         """Ten folds of three trees and three for good: the first, another, one in a later fold, the last."""
         X, y, latent = wavy(400)

@@ -1,11 +1,11 @@
-"""Sums of leaves, the models solved from them, and the average over prunings."""
+"""Sums of leaves, and the models solved from them, from the root of a branch down."""
 
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from ssgp.forest.nodes import LeafSums, NodeArrays, leaf_sums, log_pruning_weights, solve_branch
+from ssgp.forest.nodes import LeafSums, NodeArrays, leaf_sums, solve_branch
 from ssgp.spectrum.objectives import Block
 
 Q, RIDGE = 5, 0.7
@@ -183,41 +183,6 @@ class TestSketch:
             found = (solved.sketch[k] @ at) ** 2
             error = abs(found.mean() - self.leverage(phi, slice(bounds[k], bounds[k + 1]), at))
             assert error < 4 * found.std() / np.sqrt(len(found))
-
-
-class TestPrunings:
-    def enumerate(self, evidence, level=0, node=0):
-        """All prunings below a node: their leaves, as (level, node), and prior times evidence."""
-        own = np.exp(evidence[level][node])
-        if level == len(evidence) - 1:
-            return [([(level, node)], own)]
-        fan = len(evidence[level + 1]) // len(evidence[level])
-        below = [self.enumerate(evidence, level + 1, fan * node + i) for i in range(fan)]
-        grown = [
-            ([leaf for leaves, _ in parts for leaf in leaves], 0.5 * np.prod([p for _, p in parts]))
-            for parts in product(*below)
-        ]
-        return [([(level, node)], 0.5 * own), *grown]
-
-    @pytest.mark.parametrize("counts", [(1, 2, 4), (1, 4), (1, 1), (1, 3, 6), (1,), (2, 4, 8)], ids=str)
-    def test_against_all_prunings(self, counts, rng):
-        evidence = [rng.normal(size=count) for count in counts]
-        found = log_pruning_weights(evidence)
-        for root in range(counts[0]):
-            prunings = self.enumerate(evidence, 0, root)
-            total = sum(p for _, p in prunings)
-            for level, count in enumerate(counts):
-                width = count // counts[0]
-                for node in range(root * width, (root + 1) * width):
-                    expected = sum(p for leaves, p in prunings if (level, node) in leaves) / total
-                    assert np.exp(found[level][node]) == pytest.approx(expected, rel=1e-9)
-
-    @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 1e5])
-    def test_sum_to_one_along_every_path(self, spread, rng):
-        counts = (3, 12, 48)
-        weights = log_pruning_weights([spread * rng.normal(size=count) - 1e4 for count in counts])
-        along = sum(np.exp(np.repeat(own, 48 // count)) for own, count in zip(weights, counts, strict=True))
-        np.testing.assert_allclose(along, 1.0, rtol=1e-9)
 
 
 def test_rounding_that_leaves_a_negative_square_is_survived(rng):

@@ -31,7 +31,6 @@ def recipe(**settings):
 
 
 def planted(rows, waves, seed=0, **settings):
-    settings = {"average_prunings": False, **settings}
     partition = grow_partition(rows, np.ones(2), recipe(**settings), seed=0)
     return plant(MemoryTable(rows), partition, waves, RIDGE, recipe(**settings), seed)[0]
 
@@ -66,7 +65,7 @@ def test_a_row_is_predicted_by_its_branch_and_its_leaf(rows, waves, rng):
 def test_the_order_of_the_rows_does_not_matter(rows, waves, rng):
     tree = planted(rows, waves)
     shuffled = rows.reorder(rng.permutation(300), rows.bounds)
-    again = plant(MemoryTable(shuffled), tree.partition, waves, RIDGE, recipe(average_prunings=False), 0)[0]
+    again = plant(MemoryTable(shuffled), tree.partition, waves, RIDGE, recipe(), 0)[0]
     one, other = said(tree, waves, rows.X), said(again, waves, rows.X)
     np.testing.assert_allclose(one.mean, other.mean, atol=2e-3)
     np.testing.assert_allclose(one.scale, other.scale, rtol=1e-4)
@@ -75,7 +74,7 @@ def test_the_order_of_the_rows_does_not_matter(rows, waves, rng):
 def test_one_sketch_is_unbiased(rows, waves):
     """Mean leverage of all rows over 60 seeds, within 4 standard errors of the exact one."""
     tree = planted(rows, waves)
-    one = recipe(average_prunings=False, n_sketches=1)
+    one = recipe(n_sketches=1)
     with one_blas_thread():
         sketched = [plant(MemoryTable(rows), tree.partition, waves, RIDGE, one, seed)[0] for seed in range(60)]
     found = [said(other, waves, rows.X).leverage.mean() for other in sketched]
@@ -83,20 +82,9 @@ def test_one_sketch_is_unbiased(rows, waves):
     assert np.std(found) > 0
 
 
-def test_shares_of_all_levels_and_trees_sum_to_one(rows, waves):
-    trees = tuple(planted(rows, waves, seed, average_prunings=True) for seed in range(3))
-    components = Forest(trees, Calibration()).components(rows.X, 1)
-    assert components.mean.shape == (6, 300)
-    assert components.share is not None
-    np.testing.assert_allclose(components.share.sum(axis=0), 1.0, rtol=1e-6)
-
-
 def test_means_are_those_of_the_components(rows, waves):
-    for averaging in (False, True):
-        trees = tuple(planted(rows, waves, seed, average_prunings=averaging) for seed in range(3))
-        forest = Forest(trees, Calibration())
-        forest = forest if averaging else forest.only(-1)
-        np.testing.assert_allclose(forest.means(rows.X, 1), forest.calibration(forest.components(rows.X, 1)).mean())
+    forest = Forest(tuple(planted(rows, waves, seed) for seed in range(3)), Calibration()).only(-1)
+    np.testing.assert_allclose(forest.means(rows.X, 1), forest.calibration(forest.components(rows.X, 1)).mean())
 
 
 def test_bytes_are_counted_once_for_shared_waves(rows, waves):
@@ -118,9 +106,9 @@ def test_models_are_of_every_second_of_the_last_levels():
 
 
 def test_left_out_errors_belong_to_their_rows(rows, waves, rng):
-    partition = grow_partition(rows, np.ones(2), recipe(average_prunings=False), seed=0)
+    partition = grow_partition(rows, np.ones(2), recipe(), seed=0)
     order = rng.permutation(300)
-    own = recipe(average_prunings=False)
+    own = recipe()
     _, one = plant(MemoryTable(rows), partition, waves, RIDGE, own, 0, tested=range(2))
     _, other = plant(MemoryTable(rows.reorder(order, rows.bounds)), partition, waves, RIDGE, own, 0, tested=range(2))
     assert one is not None
@@ -135,22 +123,7 @@ def test_left_out_errors_belong_to_their_rows(rows, waves, rng):
 
 
 def test_only_the_branches_asked_for_are_left_out(rows, waves):
-    partition = grow_partition(rows, np.ones(2), recipe(average_prunings=False), seed=0)
-    _, found = plant(MemoryTable(rows), partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=[1])
+    partition = grow_partition(rows, np.ones(2), recipe(), seed=0)
+    _, found = plant(MemoryTable(rows), partition, waves, RIDGE, recipe(), 0, tested=[1])
     assert found is not None
     np.testing.assert_array_equal(np.sort(found.rows), np.flatnonzero(partition.assign(rows.X) // 4 == 1))
-
-
-def test_left_out_errors_of_all_prunings_are_one_average(rows, waves):
-    own = recipe(average_prunings=True)
-    partition = grow_partition(rows, np.ones(2), own, seed=0)
-    tree, found = plant(MemoryTable(rows), partition, waves, RIDGE, own, 0, tested=range(2))
-    _, apart = plant(MemoryTable(rows), partition, waves, RIDGE, recipe(average_prunings=False), 0, tested=range(2))
-    assert found is not None
-    assert apart is not None
-    assert found.error.shape == (1, 300)
-    leaf = partition.assign(rows.X[found.rows])
-    share = [np.exp(level.log_weight[leaf // level.group]) for level in tree.levels]  # type: ignore[index]
-    np.testing.assert_allclose(
-        found.error[0], share[0] * apart.error[0] + share[1] * apart.error[1], rtol=1e-4, atol=1e-5
-    )

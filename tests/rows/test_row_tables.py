@@ -5,11 +5,12 @@ import errno
 import numpy as np
 import pytest
 
+from ssgp._utils.sampling import random_rows
 from ssgp.forest.estimator import SpectralForestRegressor
 from ssgp.rows.partition import grow_tree
 from ssgp.rows.row_files import RecordFile, RowFile, gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
-from ssgp.rows.standardized import Rows, Standardizer, random_rows
+from ssgp.rows.standardized import Rows, Standardizer
 from ssgp.saving.flattening import flatten, rebuild
 from ssgp.saving.storable import KINDS
 

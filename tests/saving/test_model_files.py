@@ -35,9 +35,7 @@ NEW, NEW_Y, _ = wavy(90, seed=1, d=3)
 SMALL: dict[str, Any] = {"n_frequencies": 5, "max_iter": 40, "n_draws": 2, "random_state": 0}
 MODELS = {
     "forest": small_forest(n_trees=2, max_iter=20),
-    "forest of averages": small_forest(
-        n_trees=2, max_iter=20, average_prunings=True, n_sketches="exact", kernel="matern-3/2"
-    ),
+    "forest of averages": small_forest(n_trees=2, max_iter=20, n_sketches="exact", kernel="matern-3/2"),
     "svb": SVBSSGPRegressor(**SMALL),
     "svb, local": SVBSSGPRegressor(**SMALL, objective="local", partition="tree", n_blocks=5),
     "svb, robbins-monro": SVBSSGPRegressor(

@@ -11,7 +11,7 @@ from ssgp.cli.errors import INTERRUPTED
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.output import Output, duration, table_lines
 from ssgp.cli.predictor import Predictor
-from ssgp.cli.scores import Judge, Scores, judge_normal
+from ssgp.cli.scores import Judge, Scores, judge_constant
 from ssgp.datasets import Split, load_flights
 from ssgp.forest.estimator import SpectralForestRegressor
 
@@ -49,7 +49,7 @@ def _judged(model: SpectralForestRegressor, flights: Split, y_train: Array) -> d
     mean, std, y = float(y_train.mean()), float(y_train.std()), flights.y_test
     scores, baseline = Scores(mean), Scores(mean)
     scores.add(y, Judge()(Predictor(None, model), flights.X_test, y))
-    baseline.add(y, judge_normal(y, np.full(len(y), mean), np.full(len(y), std)))
+    baseline.add(y, judge_constant(y, mean, std))
     return {"model": scores.summary(), "baseline": baseline.summary()}
 
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ssgp._utils.whole_file import check_place
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.judged import JudgedTable, open_judged
@@ -14,7 +12,7 @@ from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
-from ssgp.cli.scores import Judge, Scores, judge_normal, scores_text
+from ssgp.cli.scores import Judge, Scores, judge_constant, scores_text
 from ssgp.distributions.recalibrated import LEAST_ROWS, MOST_ROWS, RecalibratedRegressor, original
 from ssgp.distributions.recalibration import Recalibration
 from ssgp.saving.model_files import read_summary, save
@@ -106,8 +104,8 @@ def _judge_all(
         if len(y):
             X = first.encode(rows)
             for name, predictor in predictors.items():
-                scores[name].add(y, judge(predictor, X, y, scores[name].n_rows))
-            scores["baseline"].add(y, judge_normal(y, *(np.full(len(y), moment) for moment in moments)))
+                scores[name].add(y, judge(predictor, X, y))
+            scores["baseline"].add(y, judge_constant(y, *moments))
         display("row", scores["baseline"].n_rows + n_missing, n_rows)
     judged.check_count(scores["baseline"].n_rows)
     return scores, n_missing

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ssgp._utils.progress import observed
@@ -18,7 +17,7 @@ from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.places import check_not_read
 from ssgp.cli.predictor import Predictor
-from ssgp.cli.scores import Judge, Scores, judge_normal, scores_text
+from ssgp.cli.scores import Judge, Scores, judge_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
 from ssgp.forest.sizes import LEAST_MEMORY, MEMORY
@@ -193,8 +192,8 @@ def _judged(predictor: Predictor, rows: TrainingTable) -> dict[str, Any]:
     mean, std = rows.moments.mean, rows.moments.deviation or 1.0
     scores, baseline, judge = Scores(mean), Scores(mean), Judge()
     for part in rows.held_out():
-        judged = judge(predictor, predictor.encode(part.table), part.y, scores.n_rows)
-        plain = judge_normal(part.y, np.full(len(part.y), mean), np.full(len(part.y), std))
+        judged = judge(predictor, predictor.encode(part.table), part.y)
+        plain = judge_constant(part.y, mean, std)
         scores.add(part.y, judged, part.weight)
         baseline.add(part.y, plain, part.weight)
     return {"model": scores.summary(), "baseline": baseline.summary()}

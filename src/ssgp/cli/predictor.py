@@ -16,7 +16,6 @@ from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp._utils.names import hint
 from ssgp.cli.errors import CommandError
 from ssgp.cli.notes import Notes
-from ssgp.distributions.normal_predictions import NormalPredictions
 from ssgp.distributions.recalibrated import RecalibratedRegressor
 from ssgp.saving.model_files import load, read_summary
 from ssgp.tables.encoder import TableEncoder
@@ -89,11 +88,6 @@ class Predictor:
             raise CommandError(
                 f"{own} has values too extreme to standardise; drop those rows or transform the column"
             ) from error
-
-    @property
-    def is_normal(self) -> bool:
-        """Whether predictions are normal, and nothing more."""
-        return isinstance(self.regressor, NormalPredictions)
 
     def typed(self, source: TableSource, target: str | None = None) -> TableSource:
         """A table to predict, whose text is read as it was in fit; text that is no input or target stays as it is."""

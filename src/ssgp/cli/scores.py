@@ -5,21 +5,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
-from ssgp.distributions.regressor import Distributions
+from ssgp.distributions.base import Distribution
+from ssgp.distributions.normal import NormalDistribution
 
-__all__ = ["LEVELS", "Judge", "Judged", "Scores", "judge_normal", "scores_text"]
+__all__ = ["LEVELS", "Judge", "Judged", "Scores", "judge_constant", "scores_text"]
 
 Array = NDArray[np.floating]
 
 # Of the intervals that are looked at.
 LEVELS = (0.5, 0.9, 0.95)
 TAILS = [*(0.5 - level / 2 for level in LEVELS), *(0.5 + level / 2 for level in LEVELS)]
-# Draws of a mixture from which its CRPS is estimated, without bias.
-CRPS_DRAWS = 50
 # Rows of a table of which the CRPS and the width of intervals, which are slow to compute, are looked at.
 DETAILED_ROWS = 1 << 16
 # Of a batch of rows, where it is not known how many the table has.
@@ -35,7 +33,7 @@ class Judged:
     ----------
     mean, log_density, cdf : arrays of shape (n,)
         Predicted mean; log density and cumulative probability of the target.
-    some : int array of shape (k,)
+    detailed : int array of shape (k,)
         Numbers of the rows that were looked at in detail.
     crps : array of shape (k,)
         Continuous ranked probability score of these.
@@ -46,7 +44,7 @@ class Judged:
     mean: Array
     log_density: Array
     cdf: Array
-    some: NDArray[np.integer]
+    detailed: NDArray[np.integer]
     crps: Array
     width: Array
 
@@ -63,47 +61,31 @@ class Judge:
 
     n_rows: int | None = None
 
-    def __call__(self, predictor: Predictor, X: Any, y: Array, first: int = 0) -> Judged:  # noqa: ANN401
-        """Predict a batch of rows, of which the first one has this number: every distribution is made once."""
-        model = predictor.regressor
-        if predictor.is_normal:
-            return judge_normal(y, *model.predict(X, return_std=True))
+    def __call__(self, predictor: Predictor, X: Any, y: Array) -> Judged:  # noqa: ANN401
+        """Predict a batch of rows: every distribution is made once."""
         stride = max(1, len(y) // DETAILED_OF_BATCH if self.n_rows is None else self.n_rows // DETAILED_ROWS)
 
-        def look(found: Distributions, part: slice) -> Judged:
-            some = np.arange(-part.start % stride, found.n_rows, stride)
-            judged = _judge_part(found, y[part], some, np.random.default_rng(first + part.start))
-            return replace(judged, some=part.start + some)
+        def judge(said: Distribution, rows: slice) -> Judged:
+            detailed = np.arange(-rows.start % stride, len(said), stride)
+            judged = judge_rows(said, y[rows], detailed)
+            return replace(judged, detailed=rows.start + detailed)
 
-        parts = model._looked_at(X, look)
-        names = [own.name for own in fields(Judged)]
+        parts = predictor.regressor._evaluate(X, judge)
+        names = [part.name for part in fields(Judged)]
         return Judged(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-def _judge_part(found: Distributions, y: Array, some: NDArray[np.integer], rng: np.random.Generator) -> Judged:
-    """Of these rows, some of them in detail."""
-    detailed = found.rows(some)
-    low, high = np.split(np.stack([detailed.quantile(level) for level in TAILS], axis=1), 2, axis=1)
-    draws = detailed.sample(CRPS_DRAWS, rng)
-    return Judged(found.mean(), found.log_density(y), found.cdf(y), some, crps_of_draws(y[some], draws), high - low)
+def judge_rows(said: Distribution, y: Array, detailed: NDArray[np.integer]) -> Judged:
+    """Predictive distributions beside targets y (n,), the rows of these numbers in detail."""
+    closer = said[detailed]
+    low, high = np.split(closer.quantile(TAILS), 2, axis=1)
+    return Judged(said.mean(), said.logpdf(y), said.cdf(y), detailed, closer.crps(y[detailed]), high - low)
 
 
-def judge_normal(y: Array, mean: Array, std: Array) -> Judged:
-    """The same of normal predictions."""
-    z = (y - mean) / std
-    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
-    crps = std * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
-    log_density = -0.5 * z * z - np.log(std) - 0.5 * np.log(2 * np.pi)
-    width = std[:, None] * np.diff(ndtri(TAILS).reshape(2, -1), axis=0)
-    return Judged(mean, log_density, ndtr(z), np.arange(len(y)), crps, width)
-
-
-def crps_of_draws(y: Array, draws: Array) -> Array:
-    """CRPS of a distribution from independent draws of it (n, k): E|X - y| - E|X - X'|/2, without bias."""
-    k = draws.shape[1]
-    ranks = 2.0 * np.arange(1, k + 1) - k - 1
-    apart = 2.0 * np.sort(draws, axis=1) @ ranks / (k * (k - 1))
-    return np.abs(draws - y[:, None]).mean(axis=1) - 0.5 * apart
+def judge_constant(y: Array, mean: float, std: float) -> Judged:
+    """One mean and deviation beside targets y (n,)."""
+    said = NormalDistribution(np.full(len(y), mean), np.full(len(y), std))
+    return judge_rows(said, y, np.arange(len(y)))
 
 
 class Scores:
@@ -139,7 +121,7 @@ class Scores:
         self._sums["absolute"] += float(weight @ np.abs(error))
         self._sums["nlp"] -= float(weight @ judged.log_density)
         # The rows that were looked at in detail stand for all.
-        detailed = weight[judged.some] * (own / weight[judged.some].sum())
+        detailed = weight[judged.detailed] * (own / weight[judged.detailed].sum())
         self._sums["crps"] += float(detailed @ judged.crps)
         self._inside += weight @ (np.abs(judged.cdf[:, None] - 0.5) <= np.divide(LEVELS, 2))
         self._width += detailed @ judged.width

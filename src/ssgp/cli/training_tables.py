@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from ssgp._utils.names import listed
+from ssgp._utils.sampling import random_rows
 from ssgp.cli.columns import ColumnRoles
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.moments import Moments
 from ssgp.cli.output import amount
 from ssgp.cli.progress_display import Display
 from ssgp.cli.targets import target_of
-from ssgp.rows.standardized import random_rows
 from ssgp.tables.arrow_columns import family
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.files import BATCH_ROWS, TableSource

@@ -11,12 +11,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ssgp._utils.checks import check_target
-from ssgp.distributions.normal_predictions import NormalPredictions
-from ssgp.distributions.recalibration import Recalibration, StretchedMixture, fit_recalibration
+from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor
-from ssgp.distributions.student_mixture import StudentMixture
-from ssgp.forest.calibration import MOST_DOF
-from ssgp.forest.mixture_regressor import MixtureRegressor
+from ssgp.distributions.stretched import StretchedDistribution
 from ssgp.saving.mixin import SaveMixin
 
 __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "recalibrate"]
@@ -25,7 +22,6 @@ Array = NDArray[np.floating]
 
 # Four numbers are learned: fewer rows say too little of them, and more rows hardly more.
 LEAST_ROWS, MOST_ROWS = 20, 10_000
-PREDICT_ROWS = 1 << 17
 
 
 class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
@@ -66,7 +62,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {"regressor": [MixtureRegressor, NormalPredictions]}
+    _parameter_constraints: ClassVar[dict[str, list]] = {"regressor": [DistributionRegressor]}
 
     recalibration_: Recalibration
     n_recalibration_rows_: int
@@ -111,34 +107,30 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         y = check_target(y, X)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         some = _some_rows(y, weight)
-        mixtures = [mixture for mixture, _ in self._uncorrected(_safe_indexing(X, some))]
-        self.recalibration_ = fit_recalibration(mixtures, y[some], None if weight is None else weight[some])
+        before = self.regressor.predict_distribution(_safe_indexing(X, some))
+        self.recalibration_ = fit_recalibration(before, y[some], None if weight is None else weight[some])
         self.n_recalibration_rows_ = len(some)
         return self
 
-    def _means(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
-        return self.regressor.predict(X) + self.recalibration_.shift
+    def predict_distribution(self, X: ArrayLike, **how: Any) -> StretchedDistribution:  # noqa: ANN401
+        """Predictive distributions of observations at X (n, d): those of the regressor, corrected.
 
-    def _distributions(self, X: ArrayLike) -> Iterator[tuple[StretchedMixture, slice]]:
+        Keywords are the regressor's own.
+        """
         check_is_fitted(self)
-        for mixture, part in self._uncorrected(X):
-            yield self.recalibration_(mixture), part
+        return self.recalibration_(self.regressor.predict_distribution(X, **how))
+
+    def _means(self, X: ArrayLike, **how: Any) -> Array:  # noqa: ANN401
+        check_is_fitted(self)
+        return self.regressor.predict(X, **how) + self.recalibration_.shift
+
+    def _distributions(self, X: ArrayLike, **how: Any) -> Iterator[StretchedDistribution]:  # noqa: ANN401
+        check_is_fitted(self)
+        return map(self.recalibration_, self.regressor._distributions(X, **how))
 
     @property
-    def _threads_to_look(self) -> int | None:
-        return getattr(self.regressor, "n_jobs", None)
-
-    def _uncorrected(self, X: ArrayLike) -> Iterator[tuple[StudentMixture, slice]]:
-        """What the regressor says; a normal distribution is a mixture of one Student-t."""
-        if isinstance(self.regressor, MixtureRegressor):
-            yield from self.regressor._distributions(X)
-            return
-        mean, deviation = self.regressor.predict(X, return_std=True)
-        for start in range(0, len(mean), PREDICT_ROWS):
-            part = slice(start, start + PREDICT_ROWS)
-            own = mean[None, part], deviation[None, part]
-            yield StudentMixture(*own, np.full_like(own[0], MOST_DOF)), part
+    def _n_jobs(self) -> int | None:
+        return self.regressor._n_jobs
 
 
 def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:  # noqa: ANN401

@@ -1,19 +1,15 @@
 """Four numbers that correct predictive distributions by how they did on rows that a model was not fitted to."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from ssgp.distributions.student_mixture import StudentMixture
-from ssgp.forest.calibration import LEAST_DOF, MOST_DOF
+from ssgp._utils.arrays import Array
+from ssgp.distributions.base import LEAST_DOF, MOST_DOF, StretchableDistribution
+from ssgp.distributions.stretched import StretchedDistribution
 
-__all__ = ["Recalibration", "StretchedMixture", "fit_recalibration"]
-
-Array = NDArray[np.floating]
+__all__ = ["Recalibration", "fit_recalibration"]
 
 # Half the rows of a normal distribution are nearer its mean than this many deviations.
 HALF_INSIDE = 0.6745
@@ -21,82 +17,6 @@ HALF_INSIDE = 0.6745
 MOST_STRETCH = 5.0
 # So many degrees of freedom change nothing that could be seen.
 NEARLY_NORMAL = 1000.0
-
-
-@dataclass(frozen=True)
-class StretchedMixture:
-    """Mixtures moved, and stretched below and above their means.
-
-    As a map of the target that only grows, it keeps quantiles in their order and densities integrating to one.
-
-    Attributes
-    ----------
-    mixture : StudentMixture
-        n rows.
-    shift : float
-        Added to the means.
-    below, above : float
-        Factors of the distances from the mean on its two sides.
-    """
-
-    mixture: StudentMixture
-    shift: float
-    below: float
-    above: float
-
-    @property
-    def n_rows(self) -> int:
-        """How many there are."""
-        return self.mixture.n_rows
-
-    def rows(self, some: slice | NDArray[np.integer]) -> "StretchedMixture":
-        """Some of the rows."""
-        return replace(self, mixture=self.mixture.rows(some))
-
-    def mean(self) -> Array:
-        """Mean, shape (n,)."""
-        return self.mixture.mean() + self.shift
-
-    def variance(self) -> Array:
-        """Variance, shape (n,)."""
-        if self.above == self.below:
-            return self.above**2 * self.mixture.variance()
-        upper = self.mixture.upper_variance()
-        square = self.above**2 * upper + self.below**2 * (self.mixture.variance() - upper)
-        return square - ((self.above - self.below) * self.mixture.mean_excess()) ** 2
-
-    def log_density(self, y: Array) -> Array:
-        """Log density at y (n,), shape (n,)."""
-        factor = np.where(y > self._join, self.above, self.below)
-        return self.mixture.log_density(self._before(y)) - np.log(factor)
-
-    def cdf(self, y: Array) -> Array:
-        """Cumulative distribution at y (n,), shape (n,)."""
-        return self.mixture.cdf(self._before(y))
-
-    def quantile(self, level: float) -> Array:
-        """Quantile, shape (n,)."""
-        return self._after(self.mixture.quantile(level)[:, None])[:, 0]
-
-    def sample(self, n_samples: int, rng: np.random.Generator) -> Array:
-        """Independent draws for each row, shape (n, n_samples)."""
-        return self._after(self.mixture.sample(n_samples, rng))
-
-    @cached_property
-    def _join(self) -> Array:
-        """Where the two sides meet: what uneven factors would add to the mean is taken back."""
-        uneven = self.above - self.below
-        return self.mean() - (uneven * self.mixture.mean_excess() if uneven else 0.0)
-
-    def _after(self, x: Array) -> Array:
-        """From values of the mixture (n, k) to values here."""
-        distance = x - self.mixture.mean()[:, None]
-        return self._join[:, None] + np.where(distance > 0, self.above, self.below) * distance
-
-    def _before(self, y: Array) -> Array:
-        """The way back, shape (n,)."""
-        distance = y - self._join
-        return self.mixture.mean() + distance / np.where(distance > 0, self.above, self.below)
 
 
 @dataclass(frozen=True)
@@ -118,14 +38,9 @@ class Recalibration:
     above: float = 1.0
     dof: float = MOST_DOF
 
-    def __call__(self, mixture: StudentMixture) -> StretchedMixture:
-        """The mixture, recalibrated."""
-        return StretchedMixture(self.with_tails(mixture), self.shift, self.below, self.above)
-
-    def with_tails(self, mixture: StudentMixture) -> StudentMixture:
-        """The mixture with heavier tails, neither moved nor stretched."""
-        dof = np.maximum(1.0 / (1.0 / mixture.dof + 1.0 / self.dof), 0.8 * LEAST_DOF)
-        return StudentMixture(mixture.location, mixture.scale, dof, mixture.share)
+    def __call__(self, before: StretchableDistribution) -> StretchedDistribution:
+        """Distributions with heavier tails, moved and stretched."""
+        return StretchedDistribution(before.with_tails(self.dof), self.shift, self.below, self.above)
 
     def describe(self) -> str:
         """In words.
@@ -142,32 +57,29 @@ class Recalibration:
         return f"moved by {self.shift:+.3g}, {stretched}, tails {tails}"
 
 
-def fit_recalibration(mixtures: Sequence[StudentMixture], y: Array, weight: Array | None = None) -> Recalibration:
-    """The mean error of rows that the model has not seen, and the factors and tails that make them most probable.
+def fit_recalibration(before: StretchableDistribution, y: Array, weight: Array | None = None) -> Recalibration:
+    """The mean error of rows that a model was not fitted to, and the factors and tails that make them most probable.
 
     In the mean error rows count by the inverse of their deviations: those of which the model is sure say more. Weak
     priors of the factors and the tails, around "leave it as it is", are worth a few rows.
 
     Parameters
     ----------
-    mixtures : sequence of StudentMixture
-        What the model says of n rows, some of them each.
+    before : StretchableDistribution
+        Predictive distributions of n rows.
     y : array of shape (n,)
         Their targets.
     weight : array of shape (n,), optional
         How many rows each row counts for.
     """
     counts = np.ones(len(y)) if weight is None else weight
-    total, ends = float(counts.sum()), np.cumsum([mixture.location.shape[1] for mixture in mixtures])[:-1]
-    parts = list(zip(mixtures, np.split(y, ends), np.split(counts, ends), strict=True))
-    error = y - np.concatenate([mixture.mean() for mixture in mixtures])
-    deviation = np.sqrt(np.concatenate([mixture.variance() for mixture in mixtures]))
+    total, plain = float(counts.sum()), before.with_tails(np.inf)
+    error, deviation = y - plain.mean(), plain.std()
     shift = float(np.average(error, weights=counts / deviation))
     start = _start(error - shift, deviation, counts)
 
     def loss(free: Array) -> float:
-        recalibrate = _from_free(free, shift)
-        fit = sum(float(count @ recalibrate(mixture).log_density(own)) for mixture, own, count in parts)
+        fit = float(counts @ _from_free(free, shift)(before).logpdf(y))
         return -(fit - float(free[:2] @ free[:2]) - 10.0 * float(free[2])) / total
 
     first, around = np.array([start, start, 0.05]), (start - MOST_STRETCH, start + MOST_STRETCH)

@@ -1,80 +1,52 @@
-"""Everything a prediction that is a distribution can be asked for."""
+"""The methods that every regressor of the library has, all of them of one predictive distribution."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_count, check_levels, check_target
+from ssgp.distributions.base import Distribution
 from ssgp.engine.threads import map_in_threads
 
-__all__ = ["DistributionRegressor", "Distributions"]
+__all__ = ["DistributionRegressor"]
 
-Array = NDArray[np.floating]
 Result = TypeVar("Result")
 
-# Rows whose distributions a thread looks at.
-AT_ONCE = 1 << 14
-
-
-class Distributions(Protocol):
-    """Of n rows."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many there are."""
-        ...
-
-    def rows(self, some: slice | NDArray[np.integer]) -> Self:
-        """Some of them."""
-        ...
-
-    def mean(self) -> Array:
-        """Shape (n,)."""
-        ...
-
-    def variance(self) -> Array:
-        """Shape (n,)."""
-        ...
-
-    def log_density(self, y: Array) -> Array:
-        """At y (n,), shape (n,)."""
-        ...
-
-    def cdf(self, y: Array) -> Array:
-        """Probability of at most y (n,), shape (n,)."""
-        ...
-
-    def quantile(self, level: float) -> Array:
-        """Shape (n,)."""
-        ...
-
-    def sample(self, n_samples: int, rng: np.random.Generator) -> Array:
-        """Independent draws, shape (n, n_samples)."""
-        ...
+# Rows whose distributions a thread evaluates at a time.
+ROWS_PER_TASK = 1 << 14
 
 
 class DistributionRegressor(ABC):
-    """A regressor that says of every row how its target is distributed.
+    """A regressor that predicts the distribution of every row's target.
 
-    Subclasses give `_distributions`, from which all that is asked comes, so that it always agrees, and `_means`, which
-    may be had for less.
+    Subclasses give `predict_distribution`, and `_means`, which may be had for less. All methods take the keywords of
+    `predict_distribution` as well.
     """
+
+    @abstractmethod
+    def predict_distribution(self, X: ArrayLike) -> Distribution:
+        """Predictive distributions of observations at X (n, d): one object that answers everything else."""
 
     @abstractmethod
     def _means(self, X: ArrayLike) -> Array:
         """Means of the distributions, shape (n,)."""
 
-    @abstractmethod
-    def _distributions(self, X: ArrayLike) -> Iterator[tuple[Distributions, slice]]:
-        """Distributions in the target's units of some rows at a time, and which rows they are."""
+    def _distributions(self, X: ArrayLike, **how: Any) -> Iterator[Distribution]:  # noqa: ANN401
+        """Distributions of all rows in their order, in one part or, where memory asks for it, in several."""
+        yield self.predict_distribution(X, **how)
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Predictive mean, and deviation of an observation.
+    @property
+    def _n_jobs(self) -> int | None:
+        """Threads that evaluate distributions."""
+        return getattr(self, "n_jobs", None)
+
+    def predict(self, X: ArrayLike, return_std: bool = False, **how: Any) -> Array | tuple[Array, Array]:  # noqa: ANN401
+        """Predictive mean, and standard deviation of an observation.
 
         Parameters
         ----------
@@ -82,6 +54,8 @@ class DistributionRegressor(ABC):
             Inputs.
         return_std : bool, default=False
             Whether to return deviations too.
+        **how
+            Keywords of `predict_distribution`, where the regressor has some.
 
         Returns
         -------
@@ -91,11 +65,18 @@ class DistributionRegressor(ABC):
             Only with `return_std`.
         """
         if not return_std:
-            return self._means(X)
-        mean, variance = self._by_part(X, lambda found, _: np.stack([found.mean(), found.variance()])).T
-        return mean, np.sqrt(variance)
+            return self._means(X, **how)
+        mean, std = np.concatenate(
+            self._evaluate(X, lambda said, _: np.stack([said.mean(), said.std()]), **how), axis=1
+        )
+        return mean, std
 
-    def predict_quantiles(self, X: ArrayLike, quantiles: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95)) -> Array:
+    def predict_quantiles(
+        self,
+        X: ArrayLike,
+        quantiles: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95),
+        **how: Any,  # noqa: ANN401
+    ) -> Array:
         """Quantiles of an observation.
 
         Parameters
@@ -104,6 +85,8 @@ class DistributionRegressor(ABC):
             Inputs.
         quantiles : array-like of shape (k,), default=(0.05, 0.25, 0.5, 0.75, 0.95)
             Levels between 0 and 1.
+        **how
+            Keywords of `predict_distribution`, where the regressor has some.
 
         Returns
         -------
@@ -111,9 +94,9 @@ class DistributionRegressor(ABC):
             They never cross: all are of one distribution.
         """
         levels = check_levels(quantiles, "quantiles")
-        return self._by_part(X, lambda found, _: np.stack([found.quantile(level) for level in levels]))
+        return np.concatenate(self._evaluate(X, lambda said, _: said.quantile(levels), **how))
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.95) -> Array:
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.95, **how: Any) -> Array:  # noqa: ANN401
         """Central interval of an observation.
 
         Parameters
@@ -122,50 +105,55 @@ class DistributionRegressor(ABC):
             Inputs.
         coverage : float, default=0.95
             Share of observations that should fall inside.
+        **how
+            Keywords of `predict_distribution`, where the regressor has some.
 
         Returns
         -------
         array of shape (n, 2)
             Lower and upper ends.
         """
-        (level,) = check_levels([coverage], "coverage")
-        return self.predict_quantiles(X, (0.5 - level / 2, 0.5 + level / 2))
+        check_levels([coverage], "coverage")
+        return np.concatenate(self._evaluate(X, lambda said, _: said.interval(coverage), **how))
 
-    def log_prob(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """Log density of observations y (n,) at X (n, d), shape (n,)."""
+    def log_prob(self, X: ArrayLike, y: ArrayLike, **how: Any) -> Array:  # noqa: ANN401
+        """Log densities of observations y (n,) at X (n, d), shape (n,)."""
         check_is_fitted(self)
         target = check_target(y, X)
-        return self._by_part(X, lambda found, part: found.log_density(target[part])[None])[:, 0]
+        return np.concatenate(self._evaluate(X, lambda said, rows: said.logpdf(target[rows]), **how))
 
-    def cdf(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """Predictive probability of an observation at most y (n,) at X (n, d), shape (n,)."""
+    def cdf(self, X: ArrayLike, y: ArrayLike, **how: Any) -> Array:  # noqa: ANN401
+        """Predictive probabilities of an observation at most y (n,) at X (n, d), shape (n,)."""
         check_is_fitted(self)
         target = check_target(y, X)
-        return self._by_part(X, lambda found, part: found.cdf(target[part])[None])[:, 0]
+        return np.concatenate(self._evaluate(X, lambda said, rows: said.cdf(target[rows]), **how))
 
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: int | np.random.RandomState | None = 0) -> Array:
+    def sample_y(
+        self,
+        X: ArrayLike,
+        n_samples: int = 1,
+        random_state: int | np.random.RandomState | None = 0,
+        **how: Any,  # noqa: ANN401
+    ) -> Array:
         """Independent draws of observations at X (n, d), shape (n, n_samples)."""
         n_samples = check_count(n_samples, "n_samples", 1)
-        rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        return np.concatenate([found.sample(n_samples, rng) for found, _ in self._distributions(X)])
+        return self.predict_distribution(X, **how).sample(n_samples, random_state)
 
-    def _by_part(self, X: ArrayLike, what: Callable[[Distributions, slice], Array]) -> Array:
-        """What is asked of the distributions, (k, rows), for all rows: shape (n, k)."""
-        return np.concatenate(self._looked_at(X, what), axis=1).T
-
-    def _looked_at(self, X: ArrayLike, what: Callable[[Distributions, slice], Result]) -> list[Result]:
-        """What is asked of the distributions of some rows at a time, in threads, in the rows' order."""
+    def _evaluate(
+        self,
+        X: ArrayLike,
+        function: Callable[[Distribution, slice], Result],
+        **how: Any,  # noqa: ANN401
+    ) -> list[Result]:
+        """``function(distribution, rows)`` for some rows at a time, in threads, in the order of the rows."""
         results: list[Result] = []
-        for found, part in self._distributions(X):
-            pieces = [slice(start, min(start + AT_ONCE, found.n_rows)) for start in range(0, found.n_rows, AT_ONCE)]
+        start = 0
+        for part in self._distributions(X, **how):
+            tasks = [slice(at, min(at + ROWS_PER_TASK, len(part))) for at in range(0, len(part), ROWS_PER_TASK)]
 
-            def look(piece: slice, found: Distributions = found, first: int = part.start) -> Result:
-                return what(found.rows(piece), slice(first + piece.start, first + piece.stop))
+            def evaluate(task: slice, part: Distribution = part, start: int = start) -> Result:
+                return function(part[task], slice(start + task.start, start + task.stop))
 
-            results += map_in_threads(look, pieces, self._threads_to_look)
+            results += map_in_threads(evaluate, tasks, self._n_jobs)
+            start += len(part)
         return results
-
-    @property
-    def _threads_to_look(self) -> int | None:
-        """As many as `n_jobs` says."""
-        return getattr(self, "n_jobs", None)

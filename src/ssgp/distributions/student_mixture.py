@@ -1,224 +1,121 @@
 """Mixtures of Student-t distributions: what a forest predicts for a row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln, stdtr, stdtrit
 
-__all__ = ["StudentMixture", "average"]
+from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp.distributions.base import LEAST_DOF, RandomState, StretchableDistribution, generator
+from ssgp.distributions.quadrature import half_line_integral
+from ssgp.distributions.quantile_search import QuantileSearch
 
-Array = NDArray[np.floating]
+__all__ = ["StudentMixture", "combined_dof"]
 
-# Numbers of components times rows whose arrays stay in a processor's cache.
-IN_CACHE = 1 << 14
-# Halley's steps have an error of third order: after one of this many scales, it is a billionth of one.
-SMALL_STEP = 1e-3
-MOST_STEPS = 200
-# Inverse degrees of freedom, from normal distributions to the heaviest tails there are, of tabled quantiles.
-TABLED = np.linspace(1e-6, 0.5, 128)
-# Levels so far out that a table would be too coarse.
-LEAST_TABLED = 1e-9
-
-
-def average(by_component: Array, share: Array | None) -> Array:
-    """Mean over components (the first axis) with the given probabilities, or equal ones."""
-    return by_component.mean(axis=0) if share is None else np.einsum("tn,tn->n", share, by_component)
+# Components times rows whose arrays stay in a processor's cache.
+NUMBERS_IN_CACHE = 1 << 14
 
 
 @dataclass(frozen=True)
-class StudentMixture:
-    """For each of n rows, a mixture of T Student-t distributions.
-
-    Everything a prediction can be asked for comes from here, so that it always agrees:
-    quantiles cannot cross, and intervals, densities and samples are of one distribution.
+class StudentMixture(StretchableDistribution):
+    """An equal mixture of T Student-t distributions for each of n rows.
 
     Attributes
     ----------
     location, scale, dof : arrays of shape (T, n)
-        Of the components; degrees of freedom above 2.
-    share : array of shape (T, n) or None
-        Their probabilities, which sum to one over the components; None for equal ones.
+        Locations, scales and degrees of freedom (above 2) of the components.
     """
 
     location: Array
     scale: Array
     dof: Array
-    share: Array | None = None
 
-    @property
-    def n_rows(self) -> int:
-        """How many there are."""
+    def __len__(self) -> int:
         return self.location.shape[1]
 
-    def rows(self, some: slice | NDArray[np.bool_] | NDArray[np.integer]) -> "StudentMixture":
-        """Some of the rows."""
-        share = None if self.share is None else self.share[:, some]
-        return StudentMixture(self.location[:, some], self.scale[:, some], self.dof[:, some], share)
+    def __getitem__(self, rows: slice | Indices | Mask) -> "StudentMixture":
+        return StudentMixture(self.location[:, rows], self.scale[:, rows], self.dof[:, rows])
 
     def mean(self) -> Array:
-        """Mean, shape (n,)."""
-        return self._average(self.location)
-
-    def _average(self, by_component: Array) -> Array:
-        return average(by_component, self.share)
+        """Means, shape (n,)."""
+        return self.location.mean(axis=0)
 
     def variance(self) -> Array:
-        """Variance, shape (n,), by the law of total variance."""
+        """Variances by the law of total variance, shape (n,)."""
         within = self.scale**2 * self.dof / (self.dof - 2.0)
-        return self._average(within + (self.location - self.mean()) ** 2)
+        return (within + (self.location - self.mean()) ** 2).mean(axis=0)
 
-    def mean_excess(self) -> Array:
-        """E max(Y - m, 0) about the mean m, which is E max(m - Y, 0) as well, shape (n,)."""
-        apart = self.location - self.mean()
-        z = -apart / self.scale
-        density = np.exp(self._log_peaks() - (0.5 * self.dof + 0.5) * np.log1p(z * z / self.dof))
-        own = self.scale**2 * density * (self.dof + z * z) / (self.dof - 1.0)
-        return self._average(own + apart * stdtr(self.dof, -z))
+    def logpdf(self, y: ArrayLike) -> Array:
+        """Log densities at y, shape (n,)."""
+        z = self._standardized(y)
+        parts = self.log_peaks() - (0.5 * self.dof + 0.5) * np.log1p(z * z / self.dof)
+        parts += -np.log(len(parts))
+        return np.logaddexp.reduce(parts, axis=0)
+
+    def log_peaks(self) -> Array:
+        """Log densities of the components at their locations, shape (T, n)."""
+        half = 0.5 * self.dof
+        return gammaln(half + 0.5) - gammaln(half) - 0.5 * np.log(self.dof * np.pi) - np.log(self.scale)
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Probabilities of at most y, shape (n,)."""
+        return stdtr(self.dof, self._standardized(y)).mean(axis=0)
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
+        """Independent draws, shape (n, n_samples)."""
+        rng, (n_components, n_rows) = generator(random_state), self.location.shape
+        component, row = rng.integers(0, n_components, (n_rows, n_samples)), np.arange(n_rows)[:, None]
+        return self.location[component, row] + self.scale[component, row] * rng.standard_t(self.dof[component, row])
+
+    def excess(self, y: ArrayLike) -> Array:
+        """Mean excess over y, E max(Y - y, 0), shape (n,)."""
+        y = np.asarray(y, dtype=float)
+        z = self._standardized(y)
+        return (self._upper_mean(z) + (self.location - y) * stdtr(self.dof, -z)).mean(axis=0)
 
     def upper_variance(self) -> Array:
         """Part of the variance that comes from above the mean m, E max(Y - m, 0)^2, shape (n,)."""
         apart, dof = self.location - self.mean(), self.dof
         z = -apart / self.scale
         above = stdtr(dof, -z)
-        density = np.exp(self._log_peaks() - (0.5 * dof + 0.5) * np.log1p(z * z / dof))
-        first = self.scale * density * (dof + z * z) / (dof - 1.0)
         second = dof * ((dof - 1.0) / (dof - 2.0) * stdtr(dof - 2.0, -z * np.sqrt((dof - 2.0) / dof)) - above)
-        return self._average(self.scale**2 * second + 2.0 * self.scale * apart * first + apart**2 * above)
+        return (self.scale**2 * second + 2.0 * apart * self._upper_mean(z) + apart**2 * above).mean(axis=0)
 
-    def log_density(self, y: Array) -> Array:
-        """Log density at y (n,), shape (n,)."""
-        z = (y - self.location) / self.scale
-        parts = self._log_peaks() - (0.5 * self.dof + 0.5) * np.log1p(z * z / self.dof)
-        with np.errstate(divide="ignore"):
-            parts += -np.log(len(parts)) if self.share is None else np.log(self.share)
-        return np.logaddexp.reduce(parts, axis=0)
+    def _upper_mean(self, z: Array) -> Array:
+        """Components' E (X - location) where X is above the point of standardised values z, shapes (T, n)."""
+        density = np.exp(self.log_peaks() - (0.5 * self.dof + 0.5) * np.log1p(z * z / self.dof))
+        return self.scale**2 * density * (self.dof + z * z) / (self.dof - 1.0)
 
-    def _log_peaks(self) -> Array:
-        """Log densities of the components at their locations, shape (T, n)."""
-        half = 0.5 * self.dof
-        return gammaln(half + 0.5) - gammaln(half) - 0.5 * np.log(self.dof * np.pi) - np.log(self.scale)
+    def half_differences(self) -> tuple[Array, Array]:
+        """Integrals of F (1 - F) below and above the mean, shapes (n,)."""
+        mean = self.mean()
+        scale = (np.abs(self.location - mean) + self.scale).mean(axis=0)
 
-    def cdf(self, y: Array) -> Array:
-        """Cumulative distribution at y (n,), shape (n,)."""
-        return self._average(stdtr(self.dof, (y - self.location) / self.scale))
+        def integrand(distance: Array, rows: Indices) -> Array:
+            below = self[rows].cdf(mean[rows] + distance)
+            return below * (1.0 - below)
 
-    def quantile(self, level: float) -> Array:
-        """Quantile, shape (n,): where the cumulative distribution is `level`."""
+        above = half_line_integral(integrand, scale)
+        return half_line_integral(lambda distance, rows: integrand(-distance, rows), scale), above
+
+    def with_tails(self, dof: float) -> "StudentMixture":
+        """The mixture with heavier tails."""
+        return replace(self, dof=combined_dof(self.dof, dof))
+
+    def _quantile(self, level: float) -> Array:
         n_components, n_rows = self.location.shape
         if n_components == 1:
             return (self.location + self.scale * stdtrit(self.dof, level))[0]
-        size = max(IN_CACHE // n_components, 1)
-        parts = [self.rows(slice(start, start + size)) for start in range(0, n_rows, size)]
-        return np.concatenate([QuantileSearch(part, level).run() for part in parts]) if parts else np.empty(0)
+        size = max(NUMBERS_IN_CACHE // n_components, 1)
+        parts = [self[start : start + size] for start in range(0, n_rows, size)]
+        searches = (QuantileSearch(part.location, part.scale, part.dof, part.log_peaks(), level) for part in parts)
+        return np.concatenate([np.empty(0), *(search.run() for search in searches)])
 
-    def sample(self, n_samples: int, rng: np.random.Generator) -> Array:
-        """Independent draws for each row, shape (n, n_samples)."""
-        n_components, n_rows = self.location.shape
-        rows = np.arange(n_rows)[:, None]
-        if self.share is None:
-            pick = rng.integers(0, n_components, (n_rows, n_samples))
-        else:
-            steps = np.cumsum(self.share, axis=0)[:-1, :, None]
-            pick = np.sum(rng.random((n_rows, n_samples)) > steps, axis=0)
-        return self.location[pick, rows] + self.scale[pick, rows] * rng.standard_t(self.dof[pick, rows])
+    def _standardized(self, y: ArrayLike) -> Array:
+        return (np.asarray(y, dtype=float) - self.location) / self.scale
 
 
-class QuantileSearch:
-    """Finds where the cumulative distributions of rows have a level; rows that are found leave the search.
-
-    A quantile lies between the components' own, and Halley's steps lead to it from a good guess. A step that leaves
-    the bracket, or that is not half as long as the one before, is replaced by a halving of the bracket.
-
-    Parameters
-    ----------
-    mixture : StudentMixture
-        n rows.
-    level : float
-        Between 0 and 1.
-    """
-
-    def __init__(self, mixture: StudentMixture, level: float) -> None:
-        self._level, self._tail = level, min(level, 1.0 - level)
-        self._mixture, self._log_peaks = mixture, mixture._log_peaks()
-        self._row = np.arange(mixture.location.shape[1])
-        standard = standard_quantiles(mixture.dof, level)
-        own, margin = mixture.location + mixture.scale * standard, mixture.scale * (0.01 * np.abs(standard) + 1e-6)
-        self._low, self._high = (own - margin).min(axis=0), (own + margin).max(axis=0)
-        guess, middle = self._guess(own, standard), 0.5 * (self._low + self._high)
-        self._at = np.clip(np.where(np.isfinite(guess), guess, middle), self._low, self._high)
-        self._last = self._high - self._low
-
-    def _guess(self, own: Array, standard: Array) -> Array:
-        """Between the components' own quantiles.
-
-        In the middle they count by their density there. Towards the tails, where the probability beyond a distance is
-        about a power of it, the distance is the power mean of theirs.
-        """
-        density = np.exp(self._log_peaks - (0.5 * self._mixture.dof + 0.5) * np.log1p(standard**2 / self._mixture.dof))
-        if self._tail > 0.4:
-            return self._average(density * own) / self._average(density)
-        mean, side = self._mixture.mean(), np.sign(self._level - 0.5)
-        power = self._average(density * self._mixture.scale * np.abs(standard)) / self._tail
-        distance = np.maximum(side * (own - mean), SMALL_STEP * self._mixture.scale)
-        longest = distance.max(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return mean + side * longest * self._average((distance / longest) ** power) ** (1.0 / power)
-
-    def _average(self, by_component: Array) -> Array:
-        return average(by_component, self._mixture.share)
-
-    def run(self) -> Array:
-        """Quantiles, shape (n,)."""
-        found = np.empty(len(self._row))
-        for _ in range(MOST_STEPS):
-            done = self._step()
-            found[self._row[done]] = self._at[done]
-            if done.all():
-                return found
-            self._keep(~done)
-        found[self._row] = self._at
-        return found
-
-    def _step(self) -> NDArray[np.bool_]:
-        """Move on; return which rows are found."""
-        excess, step = self._excess_and_step()
-        below = excess <= 0
-        self._low, self._high = np.where(below, self._at, self._low), np.where(below, self._high, self._at)
-        taken = self._at - step
-        fine = (self._low <= taken) & (taken <= self._high) & (np.abs(step) <= 0.5 * self._last)
-        taken = np.where(fine, taken, 0.5 * (self._low + self._high))
-        self._last, self._at = np.abs(taken - self._at), taken
-        smallest = self._mixture.scale.min(axis=0)
-        narrow = self._high - self._low <= np.maximum(1e-9 * smallest, 2.0 * np.spacing(np.abs(taken)))
-        return narrow | (fine & (self._last <= SMALL_STEP * smallest))
-
-    def _excess_and_step(self) -> tuple[Array, Array]:
-        """Cumulative probability beyond the level, and Halley's step down from here, shapes (n,)."""
-        mixture = self._mixture
-        dof, z = mixture.dof, (self._at - mixture.location) / mixture.scale
-        excess = self._average(stdtr(dof, z)) - self._level
-        densities = np.exp(self._log_peaks - (0.5 * dof + 0.5) * np.log1p(z * z / dof))
-        density = self._average(densities)
-        slope = -self._average(densities * (dof + 1.0) * z / ((dof + z * z) * mixture.scale))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = excess / density
-            return excess, newton / (1.0 - 0.5 * newton * slope / density)
-
-    def _keep(self, rows: NDArray[np.bool_]) -> None:
-        self._mixture, self._log_peaks = self._mixture.rows(rows), self._log_peaks[:, rows]
-        self._row, self._at, self._last = self._row[rows], self._at[rows], self._last[rows]
-        self._low, self._high = self._low[rows], self._high[rows]
-
-
-def standard_quantiles(dof: Array, level: float) -> Array:
-    """Quantiles of Student-t's of location 0 and scale 1, to a hundredth of themselves, from a table of a few.
-
-    The table does not depend on the rows, and so neither does a row's quantile on others that are predicted with it.
-    """
-    if level == 0.5:
-        return np.zeros_like(dof)
-    if min(level, 1.0 - level) < LEAST_TABLED:
-        return stdtrit(dof, level)
-    logs = np.log(np.abs(stdtrit(1.0 / TABLED, level)))
-    return np.sign(level - 0.5) * np.exp(np.interp(1.0 / dof, TABLED, logs))
+def combined_dof(dof: Array, other: float) -> Array:
+    """Degrees of freedom of what has two reasons for heavy tails, bounded so that deviations exist."""
+    return np.maximum(1.0 / (1.0 / dof + 1.0 / other), 0.8 * LEAST_DOF)

@@ -86,7 +86,7 @@ class Planter:
         again = self.sizes.plants_again(n_rows)
         trials = self._trials(rows, n_folds + again + (CORRECTING_SHARE if self.correct else 0.0))
         level = self._unless_interrupted(lambda: choose_level(trials), 0, "leaves were chosen; the largest are taken")
-        correction, width, whole = None, n_threads(self.n_jobs), self.recipe.average_prunings
+        correction, width = None, n_threads(self.n_jobs)
         if self.correct and monotonic() < self.deadline:
             correction = self._unless_interrupted(
                 lambda: learn_correction(trials, level, self.seed, width),
@@ -102,8 +102,7 @@ class Planter:
         if again:
             forest, seedlings = self._finish(rows.table, self._coarser(level), seedlings)
             return replace(forest, calibration=calibration, correction=correction), seedlings
-        forest = Forest(trees, calibration, correction)
-        return (forest if whole else forest.only(level)), seedlings
+        return Forest(trees, calibration, correction).only(level), seedlings
 
     def _trials(self, rows: TrainingRows, n_passes: float) -> list[Trial]:
         """Every fold's rows, held out in turn; each fold gets its share of the time left for `n_passes`."""
@@ -127,8 +126,7 @@ class Planter:
         recipe = replace(self.recipe, n_leaves=forest.trees[0].partition.n_blocks, groups=tuple(seedlings[0].groups))
         trees = self._in_threads([partial(self._fill, table, seedling, recipe) for seedling in seedlings], inf)
         group = forest.trees[0].levels[0].group
-        refilled = replace(forest, trees=tuple(tree for tree, _ in trees))
-        return refilled if recipe.average_prunings else refilled.only(recipe.groups.index(group))
+        return replace(forest, trees=tuple(tree for tree, _ in trees)).only(recipe.groups.index(group))
 
     def with_depth(self, depth: int) -> "Planter":
         """A planter of trees of another depth."""
@@ -153,14 +151,11 @@ class Planter:
         return self._predicting(trees), list(done)
 
     def _predicting(self, trees: tuple[SpectralTree, ...]) -> Forest:
-        """The trees, not calibrated, with the levels that predict: the leaves, or all."""
-        forest = Forest(trees, Calibration())
-        return forest if self.recipe.average_prunings else forest.only(-1)
+        """The trees, not calibrated, with the level that predicts: the leaves."""
+        return Forest(trees, Calibration()).only(-1)
 
     def _coarser(self, level: int) -> TreeRecipe:
         """The recipe whose leaves are the nodes of that level."""
-        if self.recipe.average_prunings:
-            return self.recipe
         leaf = self.recipe.groups[level]
         # The same ancestors as in the trial: what was learned there of the leaves' noise holds for these alone.
         groups = tuple(group // leaf for group in self.recipe.groups[: level + 1])
@@ -263,8 +258,6 @@ class Planter:
     def _by_level(self, trees: tuple[SpectralTree, ...], X: Array) -> list[Components]:
         """What the trees say at each level that could predict."""
         forest = Forest(trees, Calibration())
-        if self.recipe.average_prunings:
-            return [forest.components(X, self.n_jobs)]
         return [forest.only(level).components(X, self.n_jobs) for level in range(len(self.recipe.groups))]
 
     def _in_spite_of_an_interrupt(self, look: Callable[[], T]) -> T:

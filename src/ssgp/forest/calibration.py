@@ -7,15 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from ssgp.distributions.student_mixture import StudentMixture, average
+from ssgp.distributions.base import LEAST_DOF, MOST_DOF
+from ssgp.distributions.student_mixture import StudentMixture, combined_dof
 
 __all__ = ["Calibration", "Components", "fit_calibration"]
 
 Array = NDArray[np.floating]
-
-# Tails no heavier than these, so that deviations exist and mean something.
-LEAST_DOF = 3.0
-MOST_DOF = 1e4
 
 
 @dataclass(frozen=True)
@@ -30,15 +27,12 @@ class Components:
         phi^T A^-1 phi: how much the uncertain weights add to the noise, relative to it.
     shape, scale : arrays
         a_n and b_n of the noise.
-    share : array or None
-        Probabilities of the components, None for equal ones.
     """
 
     mean: Array
     leverage: Array
     shape: Array
     scale: Array
-    share: Array | None = None
 
     def take(self, n_components: int) -> "Components":
         """The first components."""
@@ -50,20 +44,19 @@ class Components:
 
     def noise_deviation(self) -> Array:
         """Of the noise, averaged over the components as variances, shape (n,)."""
-        return np.sqrt(average(self.scale / self.shape, self.share))
+        return np.sqrt((self.scale / self.shape).mean(axis=0))
 
     def rows(self, some: slice) -> "Components":
         """Some of the rows."""
         return self._map(lambda part: part[:, some])
 
     def _map(self, function: Callable[[Array], Array]) -> "Components":
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Components(**{name: function(part) for name, part in given.items() if part is not None})
+        return Components(**{field.name: function(getattr(self, field.name)) for field in fields(self)})
 
     @staticmethod
     def concatenate(parts: "list[Components]", axis: int) -> "Components":
         """Components (axis 0) or rows (axis 1) of several parts."""
-        names = [field.name for field in fields(Components) if getattr(parts[0], field.name) is not None]
+        names = [field.name for field in fields(Components)]
         return Components(**{name: np.concatenate([getattr(part, name) for part in parts], axis) for name in names})
 
 
@@ -92,19 +85,19 @@ class Calibration:
 
     def __call__(self, components: Components) -> StudentMixture:
         """The mixture."""
-        mean = average(components.mean, components.share)
+        mean = components.mean.mean(axis=0)
         location = mean + self.spread * (components.mean - mean)
         squared = components.scale / components.shape * (1.0 + self.leverage * components.leverage)
-        return StudentMixture(location, self.noise * np.sqrt(squared), self._dof(components), components.share)
+        return StudentMixture(location, self.noise * np.sqrt(squared), self._dof(components))
 
     def noise_variance(self, components: Components) -> Array:
         """Variance of the noise alone, averaged over the components, shape (n,)."""
         dof = self._dof(components)
         variance = self.noise**2 * components.scale / components.shape * dof / (dof - 2.0)
-        return average(variance, components.share)
+        return variance.mean(axis=0)
 
     def _dof(self, components: Components) -> Array:
-        return np.maximum(1.0 / (0.5 / components.shape + 1.0 / self.dof), 0.8 * LEAST_DOF)
+        return combined_dof(2.0 * components.shape, self.dof)
 
 
 def fit_calibration(components: Components, y: Array, weight: Array | None = None) -> tuple[Calibration, float]:
@@ -115,7 +108,7 @@ def fit_calibration(components: Components, y: Array, weight: Array | None = Non
     share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
 
     def mean_log_density(free: Array) -> float:
-        return float(share @ _from_free(free)(components).log_density(y))
+        return float(share @ _from_free(free)(components).logpdf(y))
 
     def loss(free: Array) -> float:
         # Around: noise and leverage as they are, half the spread, 20 degrees of freedom.

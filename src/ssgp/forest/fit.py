@@ -122,7 +122,6 @@ class ForestFitting:
             objective=LocalObjective(trend=True),
             base=Normal(),
             learn_hyperparameters=True,
-            integrate_weights=False,
             make_optimizer=partial(Adam, self.learning_rate),
             minibatch="blocks",
             partition_metric="learned",

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp.distributions.student_mixture import average
 from ssgp.forest.calibration import Calibration, Components, fit_calibration
 from ssgp.forest.correction import Correction, Residuals, fit_booster, fit_correction
 from ssgp.forest.leaf_features import Waves
@@ -65,8 +64,9 @@ class Trial:
     def residuals(self, level: int) -> Residuals:
         """Errors on the unseen rows, of all trees together."""
         known = self.said[level]
-        mean = average(known.mean, known.share)
-        return Residuals(self.unseen.X, self.unseen.y - mean, known.noise_deviation(), self.unseen.weight)
+        return Residuals(
+            self.unseen.X, self.unseen.y - known.mean.mean(axis=0), known.noise_deviation(), self.unseen.weight
+        )
 
     def left_out_residuals(self, level: int) -> Residuals:
         """Errors on seen rows, each left out of the trees that looked at it; rows that none did are not there."""
@@ -121,13 +121,7 @@ def _together(trials: list[Trial], known: list[Components]) -> tuple[Components,
     fewest = min(len(part.mean) for part in known)
     weights = [trial.unseen.weight for trial in trials]
     return (
-        Components.concatenate([_first(part, fewest) for part in known], axis=1),
+        Components.concatenate([part.take(fewest) for part in known], axis=1),
         np.concatenate([trial.unseen.y for trial in trials]).astype(float),
         None if weights[0] is None else np.concatenate([w for w in weights if w is not None]).astype(float),
     )
-
-
-def _first(components: Components, n_components: int) -> Components:
-    """The first trees' components, where another fold had time for fewer."""
-    some = components.take(n_components)
-    return some if some.share is None else replace(some, share=some.share / some.share.sum(axis=0))

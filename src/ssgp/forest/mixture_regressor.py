@@ -75,16 +75,20 @@ class MixtureRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, R
             out[part] = self._forest.calibration.noise_variance(known)
         return out * self._units.y_scale**2
 
-    def _distributions(self, X: ArrayLike) -> Iterator[tuple[StudentMixture, slice]]:
+    def predict_distribution(self, X: ArrayLike) -> StudentMixture:
+        """Predictive distributions of observations at X (n, d), in the target's units."""
+        check_is_fitted(self, "_forest")
+        return self._mixture(check_inputs(self, X))
+
+    def _distributions(self, X: ArrayLike) -> Iterator[StudentMixture]:
         check_is_fitted(self, "_forest")
         X = check_inputs(self, X)
         for start in range(0, len(X), PREDICT_ROWS):
-            part = slice(start, start + PREDICT_ROWS)
-            components = self._forest.components(self._units.inputs(X[part]), self.n_jobs)
-            yield self._in_units(self._forest.calibration(components)), part
+            yield self._mixture(X[start : start + PREDICT_ROWS])
 
-    def _in_units(self, mixture: StudentMixture) -> StudentMixture:
-        """A mixture in the target's units."""
+    def _mixture(self, X: Array) -> StudentMixture:
+        """Distributions of rows that have been checked."""
         units = self._units
+        mixture = self._forest.calibration(self._forest.components(units.inputs(X), self.n_jobs))
         location, scale = units.y_mean + units.y_scale * mixture.location, units.y_scale * mixture.scale
-        return StudentMixture(location, scale, mixture.dof, mixture.share)
+        return StudentMixture(location, scale, mixture.dof)

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dtrtrs  # pyright: ignore[reportAttributeAccessI
 
 from ssgp.spectrum.objectives import LEAST_RIDGE, Block
 
-__all__ = ["LeafSums", "NodeArrays", "SolvedNodes", "leaf_sums", "log_pruning_weights", "solve_branch"]
+__all__ = ["LeafSums", "NodeArrays", "SolvedNodes", "leaf_sums", "solve_branch"]
 
 Array = NDArray[np.floating]
 
@@ -245,38 +245,3 @@ def _careful_cholesky(matrix: Array) -> Array:
     factor[size, :size] = border
     factor[size, size] = np.sqrt(max(matrix[size, size] - float(border @ border), 1e-12 * matrix[size, size]))
     return factor
-
-
-def log_pruning_weights(evidence: list[Array]) -> list[Array]:
-    """The exact average over all prunings of a tree: log weight of every node for the rows below it.
-
-    A tree is pruned at a node with probability 1/2, independently (leaves cannot be pruned further), so
-    ``P(node) = (evidence(node) + product of P(children)) / 2`` and ``P(leaf) = evidence(leaf)``. A row's
-    prediction is the mixture of the nodes on its path with the weights that follow.
-
-    Parameters
-    ----------
-    evidence : list of arrays
-        Log evidence of the nodes of each level, from the root to the leaves; every level
-        has a multiple of the nodes of the one above, in order.
-
-    Returns
-    -------
-    list of arrays
-        Log weights, in the same shapes; along any path they sum to one.
-    """
-    total = evidence[-1]
-    stop = [np.zeros_like(total)]
-    for own in reversed(evidence[:-1]):
-        children = total.reshape(len(own), -1).sum(axis=1)
-        total = np.logaddexp(own, children) - np.log(2.0)
-        stop.append(own - np.log(2.0) - total)
-    stop.reverse()
-    weights, reached = [], np.zeros(len(evidence[0]))
-    for level, own in enumerate(stop):
-        reached = np.repeat(reached, len(own) // len(reached)) if level else reached
-        weights.append(reached + own)
-        # log(1 - exp(own)); at leaves, where own is 0, nothing goes on.
-        with np.errstate(divide="ignore"):
-            reached = reached + np.log(-np.expm1(np.minimum(own, 0.0)))
-    return weights

@@ -13,7 +13,7 @@ from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
 from ssgp.forest.half_precision import Packed, pack
 from ssgp.forest.leaf_features import Waves
-from ssgp.forest.nodes import NodeArrays, SolvedNodes, log_pruning_weights
+from ssgp.forest.nodes import NodeArrays, SolvedNodes
 from ssgp.rows.partition import BisectingTree, grow_tree
 from ssgp.rows.row_tables import RowTable
 from ssgp.rows.standardized import Rows
@@ -48,8 +48,6 @@ class TreeRecipe:
         Rows of a leaf's covariance sketch; None keeps covariances exact.
     shrink : bool
         Whether leaves are shrunk towards their ancestors.
-    average_prunings : bool
-        Whether a row is predicted by all nodes on its path, weighted by the average over prunings.
     jitter : float
         Randomness of the trees' directions.
     """
@@ -58,7 +56,6 @@ class TreeRecipe:
     n_leaves: int
     n_sketches: int | None
     shrink: bool
-    average_prunings: bool
     jitter: float = 0.3
 
     @staticmethod
@@ -82,8 +79,6 @@ class Level:
         See `SolvedNodes`.
     noise_prior : NoisePrior
         Fitted to all nodes of the level.
-    log_weight : array of shape (p,), or None
-        Of the node in the average over prunings, where it is taken.
     """
 
     group: int
@@ -92,7 +87,6 @@ class Level:
     count: Array
     rss: Array
     noise_prior: NoisePrior
-    log_weight: Array | None
 
     @cached_property
     def noise_variance(self) -> Array:
@@ -132,8 +126,7 @@ class SpectralTree:
             node = leaf // level.group
             mean[:] = level.weights.dot(phi, node)[:, 0]
             noise[:] = level.noise_variance[node]
-        share = self._share(leaf)
-        return said.mean(axis=0) if share is None else np.einsum("ln,lkn->kn", share, said)
+        return said.mean(axis=0)
 
     def components(self, X: Array, phi: Array) -> Components:
         """What each level says of rows X (n, d) with features phi (n, q); shape (levels, n)."""
@@ -147,17 +140,7 @@ class SpectralTree:
             shapes.append(level.noise_prior.shape_after(level.count[node]))
             scales.append(level.noise_prior.scale_after(level.rss[node]))
         mean, leverage, shape, scale = (np.array(part, dtype=float) for part in (means, leverages, shapes, scales))
-        return Components(mean, leverage, shape, scale, self._share(leaf))
-
-    def averaged(self, leaf: Labels, *by_level: Array) -> list[Array]:
-        """Values by level (levels, n) of rows in these leaves: their averages (1, n) where levels predict together."""
-        share = self._share(leaf)
-        return list(by_level) if share is None else [np.sum(share * part, axis=0, keepdims=True) for part in by_level]
-
-    def _share(self, leaf: Labels) -> Array | None:
-        """Probability of each level for each row, where rows are predicted by all nodes on their path."""
-        parts = [np.exp(of.log_weight[leaf // of.group]) for of in self.levels if of.log_weight is not None]
-        return np.array(parts) if parts else None
+        return Components(mean, leverage, shape, scale)
 
 
 def grow_partition(rows: Rows, lengthscale: Array, recipe: TreeRecipe, seed: int) -> BisectingTree:
@@ -237,8 +220,7 @@ def plant(
         return tree, None
     leaf = np.concatenate(leaves)
     noise = np.array([level.noise_variance[leaf // level.group] for level in levels], np.float32)
-    said = tree.averaged(leaf, np.concatenate(errors, axis=1), noise)
-    return tree, LeftOut(np.concatenate(looked), *said)
+    return tree, LeftOut(np.concatenate(looked), np.concatenate(errors, axis=1), noise)
 
 
 def _signs(n_sketches: int | None, size: int, seed: int) -> Array:
@@ -251,14 +233,6 @@ def _signs(n_sketches: int | None, size: int, seed: int) -> Array:
 
 def _levels(solved: list[SolvedNodes], recipe: TreeRecipe) -> tuple[Level, ...]:
     priors = [fit_noise_prior(nodes.count, nodes.rss) for nodes in solved]
-    log_weights: list[Array] | list[None] = [None] * len(solved)
-    if recipe.average_prunings:
-        log_weights = log_pruning_weights(
-            [
-                prior.log_evidence(nodes.count, nodes.rss) - 0.5 * nodes.log_determinant
-                for prior, nodes in zip(priors, solved, strict=True)
-            ]
-        )
     return tuple(
         Level(
             group,
@@ -267,9 +241,8 @@ def _levels(solved: list[SolvedNodes], recipe: TreeRecipe) -> tuple[Level, ...]:
             nodes.count.astype(np.float32),
             nodes.rss.astype(np.float32),
             prior,
-            log_weight,
         )
-        for group, nodes, prior, log_weight in zip(recipe.groups, solved, priors, log_weights, strict=True)
+        for group, nodes, prior in zip(recipe.groups, solved, priors, strict=True)
     )
 
 
@@ -310,10 +283,9 @@ class Forest:
 
         def predict(start: int) -> None:
             some = X[start : start + CHUNK]
-            joined = Components.concatenate([t.components(some, phi) for t, phi in self._with_features(some)], axis=0)
-            if joined.share is not None:
-                joined = replace(joined, share=joined.share / len(self.trees))
-            found[start // CHUNK] = joined
+            found[start // CHUNK] = Components.concatenate(
+                [tree.components(some, phi) for tree, phi in self._with_features(some)], axis=0
+            )
 
         _in_chunks(len(X), predict, n_jobs)
         said = Components.concatenate([part for part in found if part is not None], axis=1)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
+from ssgp.distributions.normal import NormalDistribution
 from ssgp.plot.display import Display
-from ssgp.plot.predictive import Judged, NormalPredictive
+from ssgp.plot.predictive import Judged
 from ssgp.plot.style import ACCENT, GREY, MUTED, label_axes, log_ticks
 from ssgp.plot.wording import number, with_unit
 
@@ -61,7 +62,7 @@ class _FromPIT(Display):
     @classmethod
     def from_predictions(cls, y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Self:
         """Of targets and normal predictions, shapes (n,)."""
-        said = NormalPredictive.of(mean, std)
+        said = NormalDistribution.of(mean, std)
         pit = said.cdf(np.asarray(y, dtype=float))
         return cls(pit, f"{len(pit):,} rows")
 
@@ -252,10 +253,10 @@ class _ByDeviation(Display):
         target: str = "target",
     ) -> Self:
         """Of targets and normal predictions, shapes (n,)."""
-        said = NormalPredictive.of(mean, std)
+        said = NormalDistribution.of(mean, std)
         y = np.asarray(y, dtype=float)
         inside = np.abs(said.cdf(y) - 0.5) <= level / 2
-        groups = DeviationGroups.of(y - said.mean, said.deviation, inside, n_groups)
+        groups = DeviationGroups.of(y - said.mean(), said.std(), inside, n_groups)
         return cls(groups, level, f"{len(y):,} rows", target)
 
     @property

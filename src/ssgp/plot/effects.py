@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
-from ssgp.plot.predictive import central, predictive_of
+from ssgp.plot.predictive import predictive_of
 from ssgp.plot.style import ACCENT, INK, MUTED, concise_dates, label_axes, name_ticks
 from ssgp.plot.variation import Variation, variation_of
 
@@ -117,9 +117,9 @@ class EffectDisplay(Display):
         """Of rows that are there already."""
         columns = [variation.moved(i) for i in range(len(variation.values))]
         said = predictive_of(model, inputs.repeated(variation.column, columns))
-        ends = said.quantiles(central(coverage))
+        ends = said.interval(coverage)
         mean, low, high = (
-            values.reshape(len(columns), -1).mean(axis=1) for values in (said.moments()[0], ends[:, 0], ends[:, 1])
+            values.reshape(len(columns), -1).mean(axis=1) for values in (said.mean(), ends[:, 0], ends[:, 1])
         )
         return cls(variation, mean, low, high, coverage, inputs.rows, target)
 

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ssgp.distributions.base import Distribution
+from ssgp.distributions.normal import NormalDistribution
 from ssgp.plot.display import Display
-from ssgp.plot.predictive import Judged, NormalPredictive, Predictive
+from ssgp.plot.predictive import Judged
 from ssgp.plot.style import ACCENT, INK, MUTED, label_axes, load_matplotlib
 from ssgp.plot.wording import with_unit
 
@@ -87,12 +89,12 @@ class IntervalDisplay(Display):
     def from_predictions(cls, y: ArrayLike, mean: ArrayLike, std: ArrayLike, *, target: str = "target") -> Self:
         """Of targets and normal predictions, shapes (n,)."""
         y = np.asarray(y, dtype=float)
-        said = NormalPredictive.of(mean, std)
+        said = NormalDistribution.of(mean, std)
         return cls._of(y, said, f"{len(y):,} rows", target)
 
     @classmethod
-    def _of(cls, y: Array, said: Predictive, rows: str, target: str) -> Self:
-        return cls(y, said.moments()[0], said.quantiles(LEVELS), rows, target)
+    def _of(cls, y: Array, said: Distribution, rows: str, target: str) -> Self:
+        return cls(y, said.mean(), said.quantile(LEVELS), rows, target)
 
     def held(self) -> int:
         """How many of the 95 % intervals hold the observation."""

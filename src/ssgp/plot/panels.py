@@ -151,7 +151,7 @@ def plot_uncertainty(
         Of one axes for each input.
     """
     inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
-    _, deviation = predictive_of(model, inputs).moments()
+    deviation = predictive_of(model, inputs).std()
     return _grid(UncertaintyDisplay.most_informative(inputs, deviation, target, n_shown), 3, inputs.rows)
 
 

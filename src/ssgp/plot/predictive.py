@@ -1,118 +1,25 @@
-"""What any regressor of the library says of rows: one face for mixtures and normal distributions."""
+"""Rows whose targets are known, and their predictive distributions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
 
 from ssgp._utils.checks import check_count, check_target
-from ssgp.distributions.regressor import DistributionRegressor
+from ssgp.distributions.base import Distribution
 from ssgp.plot.inputs import InputTable, steps_of
-from ssgp.spectrum.noise import LOG_TWO_PI
 
-__all__ = ["Judged", "NormalPredictive", "Predictive", "central", "encoded", "predictive_of"]
+__all__ = ["Judged", "encoded", "predictive_of"]
 
 Array = NDArray[np.floating]
 
 
-class Predictive(Protocol):
-    """Predictive distributions of n rows."""
-
-    def moments(self) -> tuple[Array, Array]:
-        """Means and deviations, shapes (n,)."""
-        ...
-
-    def quantiles(self, levels: Sequence[float]) -> Array:
-        """Shape (n, k)."""
-        ...
-
-    def cdf(self, y: Array) -> Array:
-        """Probability of at most y, shape (n,)."""
-        ...
-
-    def log_prob(self, y: Array) -> Array:
-        """Log density of y, shape (n,)."""
-        ...
-
-
-@dataclass(frozen=True)
-class NormalPredictive:
-    """Normal distributions.
-
-    Attributes
-    ----------
-    mean, deviation : arrays of shape (n,)
-        Theirs.
-    """
-
-    mean: Array
-    deviation: Array
-
-    @classmethod
-    def of(cls, mean: ArrayLike, std: ArrayLike) -> "NormalPredictive":
-        """Of a user's numbers."""
-        return cls(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
-
-    def moments(self) -> tuple[Array, Array]:
-        """Means and deviations."""
-        return self.mean, self.deviation
-
-    def quantiles(self, levels: Sequence[float]) -> Array:
-        """Shape (n, k)."""
-        return self.mean[:, None] + self.deviation[:, None] * ndtri(np.asarray(levels))
-
-    def cdf(self, y: Array) -> Array:
-        """Probability of at most y."""
-        return ndtr((y - self.mean) / self.deviation)
-
-    def log_prob(self, y: Array) -> Array:
-        """Log density of y."""
-        return -0.5 * (((y - self.mean) / self.deviation) ** 2 + LOG_TWO_PI) - np.log(self.deviation)
-
-
-@dataclass(frozen=True)
-class MixturePredictive:
-    """Mixtures, asked of the regressor as they are needed.
-
-    Attributes
-    ----------
-    regressor : DistributionRegressor
-        Fitted.
-    X : array of shape (n, d)
-        Rows as it takes them.
-    """
-
-    regressor: DistributionRegressor
-    X: Any
-
-    def moments(self) -> tuple[Array, Array]:
-        """Means and deviations."""
-        mean, deviation = self.regressor.predict(self.X, return_std=True)
-        return mean, deviation
-
-    def quantiles(self, levels: Sequence[float]) -> Array:
-        """Shape (n, k)."""
-        return self.regressor.predict_quantiles(self.X, levels)
-
-    def cdf(self, y: Array) -> Array:
-        """Probability of at most y."""
-        return self.regressor.cdf(self.X, y)
-
-    def log_prob(self, y: Array) -> Array:
-        """Log density of y."""
-        return self.regressor.log_prob(self.X, y)
-
-
-def predictive_of(model: Any, inputs: InputTable) -> Predictive:  # noqa: ANN401
-    """What a fitted regressor, or a pipeline that ends with one, says of rows."""
-    X, regressor = encoded(model, inputs), steps_of(model)[-1]
-    if isinstance(regressor, DistributionRegressor):
-        return MixturePredictive(regressor, X)
-    return NormalPredictive(*regressor.predict(X, return_std=True))
+def predictive_of(model: Any, inputs: InputTable) -> Distribution:  # noqa: ANN401
+    """Predictive distributions of rows by a fitted regressor, or a pipeline that ends with one."""
+    return steps_of(model)[-1].predict_distribution(encoded(model, inputs))
 
 
 def encoded(model: Any, inputs: InputTable) -> Any:  # noqa: ANN401
@@ -133,13 +40,13 @@ class Judged:
         n rows.
     y : array of shape (n,)
         Targets.
-    said : Predictive
+    said : Distribution
         Their predictive distributions.
     """
 
     inputs: InputTable
     y: Array
-    said: Predictive
+    said: Distribution
 
     @classmethod
     def draw(
@@ -167,7 +74,7 @@ class Judged:
     @cached_property
     def moments(self) -> tuple[Array, Array]:
         """Predictive means and deviations, shapes (n,)."""
-        return self.said.moments()
+        return self.said.mean(), self.said.std()
 
     @cached_property
     def pit(self) -> Array:
@@ -177,9 +84,4 @@ class Judged:
     @cached_property
     def log_prob(self) -> Array:
         """Log density of the target, shape (n,)."""
-        return self.said.log_prob(self.y)
-
-
-def central(level: float) -> tuple[float, float]:
-    """Levels of the ends of a central interval."""
-    return 0.5 - level / 2, 0.5 + level / 2
+        return self.said.logpdf(self.y)

@@ -103,7 +103,7 @@ class UncertaintyDisplay(Display):
             Seed of the draw.
         """
         inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
-        _, deviation = predictive_of(model, inputs).moments()
+        deviation = predictive_of(model, inputs).std()
         return cls(variation_of(inputs, column, part), deviation, inputs.rows, target, n_bins)
 
     @classmethod

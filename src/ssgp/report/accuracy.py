@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp.distributions.base import Distribution
+from ssgp.distributions.normal import NormalDistribution
 from ssgp.metrics import rmse
-from ssgp.plot.predictive import Judged, NormalPredictive, Predictive
+from ssgp.plot.predictive import Judged
 
 __all__ = ["Score", "baseline_scores", "score"]
 
@@ -62,23 +64,23 @@ def baseline_scores(X: Array, y: Array, random_state: int) -> list[Score]:
     scores = []
     for name, learner in learners.items():
         said = _cross_fitted(learner, X, y, fold)
-        scores.append(_score(name, y, said.mean, said, said.cdf(y)))
+        scores.append(_score(name, y, said.mean(), said, said.cdf(y)))
     return scores
 
 
-def _score(name: str, y: Array, mean: Array, said: Predictive, pit: Array) -> Score:
-    surprise, covered = -np.mean(said.log_prob(y)), np.mean(np.abs(pit - 0.5) <= 0.475)
+def _score(name: str, y: Array, mean: Array, said: Distribution, pit: Array) -> Score:
+    surprise, covered = -np.mean(said.logpdf(y)), np.mean(np.abs(pit - 0.5) <= 0.475)
     return Score(name, rmse(y, mean), float(np.mean(np.abs(y - mean))), float(surprise), float(covered))
 
 
-def _cross_fitted(learner: Learner, X: Array, y: Array, fold: NDArray[np.integer]) -> NormalPredictive:
+def _cross_fitted(learner: Learner, X: Array, y: Array, fold: NDArray[np.integer]) -> NormalDistribution:
     """Predictions of every fold from the others, with the deviation that errors have there."""
     mean, deviation = np.empty(len(y)), np.empty(len(y))
     for number in range(FOLDS):
         own = fold == number
         mean[own] = learner(X[~own], y[~own], X[own])
         deviation[own] = np.std(y[~own] - learner(X[~own], y[~own], X[~own]))
-    return NormalPredictive(mean, np.maximum(deviation, np.finfo(float).tiny))
+    return NormalDistribution(mean, np.maximum(deviation, np.finfo(float).tiny))
 
 
 def _mean(X: Array, y: Array, X_new: Array) -> Array:

@@ -16,7 +16,7 @@ from ssgp.plot.importance import ImportanceDisplay
 from ssgp.plot.inputs import draw_rows, steps_of
 from ssgp.plot.observations import IntervalDisplay, ObservedDisplay
 from ssgp.plot.panels import calibration_displays
-from ssgp.plot.predictive import Judged, central, encoded, predictive_of
+from ssgp.plot.predictive import Judged, encoded, predictive_of
 from ssgp.plot.style import load_matplotlib
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.variation import variations
@@ -142,7 +142,7 @@ def _sections(subject: Subject) -> Iterator[str]:
     judged, target = subject.judged, subject.target
     scores = [score("this model", judged), *_baselines(subject)]
     yield html.lead(subject.model, judged.rows, subject.seen)
-    low, high = subject.some(WIDTH_ROWS).said.quantiles(central(0.95)).T
+    low, high = subject.some(WIDTH_ROWS).said.interval(0.95).T
     yield html.headline(judged, scores, float(np.median(high - low)), target)
     yield html.section("accuracy", "How far off it is", html.score_table(scores, target), _predictions(subject))
     honest = calibration_displays(judged, target)

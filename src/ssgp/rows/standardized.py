@@ -17,12 +17,10 @@ from sklearn.utils import gen_even_slices
 from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp.spectrum.objectives import Block
 
-__all__ = ["Rows", "Standardizer", "block_order", "even_bounds", "random_rows"]
+__all__ = ["Rows", "Standardizer", "block_order", "even_bounds"]
 
 Array = NDArray[np.floating]
 CHUNK = 65536
-# Rows whose numbers take next to no memory.
-FEW = 1_000_000
 # Noise variance, relative to the target's mean square, below which sums are rounding: where learning stops, at least.
 LEAST_NOISE = 1e-8
 # The same of the target, so that it has a logarithm.
@@ -172,16 +170,6 @@ def block_order(labels: NDArray[np.integer], n_blocks: int) -> tuple[NDArray[np.
     """Order that brings rows of a block together, and where the blocks then begin and end."""
     order = np.argsort(labels, kind="stable")
     return order, np.searchsorted(labels[order], np.arange(n_blocks + 1))
-
-
-def random_rows(n_rows: int, n_wanted: int, seed: int | None) -> NDArray[np.integer]:
-    """Numbers of random rows in random order: all of them, or so many. Memory is of the order of the latter."""
-    rng = np.random.default_rng(seed)
-    if n_rows <= max(FEW, 4 * n_wanted):
-        return rng.permutation(n_rows)[:n_wanted]
-    # A quarter and some more than are wanted, less those drawn twice.
-    drawn = np.unique(rng.integers(n_rows, size=n_wanted + n_wanted // 4 + 100))
-    return rng.permutation(drawn)[:n_wanted]
 
 
 def even_bounds(n_rows: int, block_size: int) -> NDArray[np.integer]:

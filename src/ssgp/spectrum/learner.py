@@ -40,8 +40,6 @@ class Learner:
         psi(z).
     learn_hyperparameters : bool
         Whether kernel and noise are learned.
-    integrate_weights : bool
-        Whether the weights' own z is integrated out of the gradient.
     make_optimizer : callable
         Returns a fresh optimiser.
     minibatch : {"rows", "blocks"}
@@ -65,7 +63,6 @@ class Learner:
     objective: Objective
     base: Base
     learn_hyperparameters: bool
-    integrate_weights: bool
     make_optimizer: Callable[[], Optimizer]
     minibatch: str
     partition_metric: str
@@ -93,9 +90,7 @@ class Learner:
 
     def trainer(self, parameters: Parameters, rows: Rows, optimizers: Optimizers, rng: np.random.Generator) -> Trainer:
         """Trainer that moves `parameters` on the blocks of `rows`."""
-        estimator = BoundEstimator(
-            self.objective, self.base, self.learn_hyperparameters, self.integrate_weights, self.tail
-        )
+        estimator = BoundEstimator(self.objective, self.base, self.learn_hyperparameters, self.tail)
         n_blocks = self.blocks_per_step
         if n_blocks == "auto":
             n_blocks = max(1, round(self.batch_size * rows.n_blocks / len(rows.y)))

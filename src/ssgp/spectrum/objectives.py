@@ -71,14 +71,11 @@ class Draw:
     frequencies : array of shape (m, d)
         theta.
     weights : array of shape (2m,) or None
-        s, or its mean given theta where `weight_scale` is given; None if integrated out.
-    weight_scale : array of shape (2m, 2m) or None
-        L with s = weights + L z, for a z of mean zero and variance one.
+        s; None where the objective integrates it out.
     """
 
     frequencies: Array
     weights: Array | None = None
-    weight_scale: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,6 @@ class BlockGradient:
     log_noise: float
     log_signal: float = 0.0
     weights: Array | None = None
-    weight_scale: Array | None = None
     log_lengthscale: Array | None = None
 
 
@@ -107,7 +103,7 @@ class Objective(Protocol):
 
 
 class GlobalObjective:
-    """E log p(y_k | alpha) over the weights' own z where `Draw.weight_scale` is given, else at s itself."""
+    """log p(y_k | alpha): one vector of weights for all blocks."""
 
     def n_weights(self, n_frequencies: int) -> int:
         """One weight a feature."""
@@ -122,21 +118,12 @@ class GlobalObjective:
         residual = block.y - phi @ weights
         weighted_residual = block.weighted(residual)
         squares = float(residual @ weighted_residual)
-        second_moment, by_weight_scale = None, None
-        if draw.weight_scale is not None:
-            scale = draw.weight_scale.astype(phi.dtype, copy=False)
-            weighted_phi = block.weighted(phi)
-            spread = (phi.T @ weighted_phi) @ scale
-            squares += float(np.vdot(spread, scale))
-            by_weight_scale = spread / -noise
-            second_moment = (scale @ scale.T, weighted_phi)
-        by_phi = _outer_minus_product(weighted_residual, weights, second_moment)
+        by_phi = np.multiply.outer(weights, weighted_residual).T
         return BlockGradient(
             value=-0.5 * squares / noise - 0.5 * block.total * (LOG_TWO_PI + log(noise)),
             frequencies=frequency_gradient(by_phi, phi, block.X) / noise,
             log_noise=0.5 * squares / noise - 0.5 * block.total,
             weights=(phi.T @ weighted_residual) / noise,
-            weight_scale=by_weight_scale,
         )
 
 
@@ -180,7 +167,7 @@ class LocalObjective:
         rss = float(residual @ weighted_residual) + ridge * squares
         precision = float(self.noise_prior.shape_after(total) / self.noise_prior.scale_after(rss))
         by_phi = _outer_minus_product(
-            weighted_residual, (precision * weights).astype(phi.dtype), (inverse.astype(phi.dtype), weighted_phi)
+            weighted_residual, (precision * weights).astype(phi.dtype), inverse.astype(phi.dtype), weighted_phi
         )
         by_log_ridge = 0.5 * size - 0.5 * ridge * (float(np.trace(inverse)) + precision * squares)
         log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum()) - size * log(ridge)
@@ -194,11 +181,8 @@ class LocalObjective:
         )
 
 
-def _outer_minus_product(rows: Array, columns: Array, product: tuple[Array, Array] | None) -> Array:
-    """``outer(rows, columns) - phi @ S`` for ``product = (S, phi)`` with S symmetric, in the features' order."""
-    if product is None:
-        return np.multiply.outer(columns, rows).T
-    symmetric, phi = product
+def _outer_minus_product(rows: Array, columns: Array, symmetric: Array, phi: Array) -> Array:
+    """``outer(rows, columns) - phi @ symmetric``, in the features' order."""
     out = (-symmetric @ phi.T).T
     add_outer = sger if out.dtype == np.float32 else dger
     return add_outer(1.0, rows, columns, a=out, overwrite_a=True)

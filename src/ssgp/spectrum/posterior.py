@@ -46,22 +46,6 @@ def scale_matrix(parameters: Parameters) -> Array:
     return matrix
 
 
-def weight_scale(parameters: Parameters) -> Array:
-    """Rows and columns of M that belong to the weights, shape (2m, 2m)."""
-    own = slice(parameters.layout.n_theta, None)
-    scale = np.exp(parameters.log_scale[own])
-    if parameters.layout.kind == "diagonal":
-        return np.diag(scale)
-    matrix = scale[:, None] * parameters.mixing[own, own]
-    matrix.ravel()[:: len(scale) + 1] += scale
-    return matrix
-
-
-def weights_are_conditionally_affine(layout: Layout) -> bool:
-    """Whether the weights' own z leaves the frequencies alone, so it can be integrated out."""
-    return layout.n_weights > 0 and layout.kind != "full"
-
-
 def _dense_blocks(layout: Layout) -> tuple[slice, ...]:
     """Diagonal blocks of M whose determinant needs a factorisation."""
     if layout.kind == "full":
@@ -112,14 +96,11 @@ class MixingFactors:
     Attributes
     ----------
     left, right : arrays of shape (draws, D)
-        It is the sum over draws of their outer products,
-    weights_block : array of shape (2m, 2m) or None
-        and of this, in the weights' own rows and columns.
+        The gradient is the sum over draws of their outer products.
     """
 
     left: Array
     right: Array
-    weights_block: Array | None
 
 
 def pull_back(
@@ -128,7 +109,6 @@ def pull_back(
     z: Array,
     spread: Array,
     by_alpha: Array,
-    by_weight_scale: Array | None,
 ) -> MixingFactors:
     """Take the mean over draws of a gradient with respect to u to one of b and M (appendix D).
 
@@ -140,23 +120,16 @@ def pull_back(
         Where the gradient is taken.
     z, spread, by_alpha : arrays of shape (draws, D)
         Base variates, M z, and the derivative with respect to u at each draw.
-    by_weight_scale : array of shape (2m, 2m) or None
-        Derivative with respect to `weight_scale`, where the weights were integrated out.
 
     Returns
     -------
     MixingFactors
         The rest of the gradient.
     """
-    n_draws, own = len(z), slice(parameters.layout.n_theta, None)
-    scale = np.exp(parameters.log_scale)
+    n_draws, scale = len(z), np.exp(parameters.log_scale)
     gradient.shift[:] = by_alpha.sum(axis=0) / n_draws
     gradient.log_scale[:] = np.einsum("jd,jd->d", by_alpha, spread) / n_draws
-    weights_block = None
-    if by_weight_scale is not None:
-        gradient.log_scale[own] += np.einsum("ij,ij->i", by_weight_scale, weight_scale(parameters))
-        weights_block = scale[own, None] * by_weight_scale
-    return MixingFactors((scale / n_draws) * by_alpha, z, weights_block)
+    return MixingFactors((scale / n_draws) * by_alpha, z)
 
 
 def mixing_gradient(parameters: Parameters, steps: list[MixingFactors], base: Base, n: float) -> Array:
@@ -164,19 +137,15 @@ def mixing_gradient(parameters: Parameters, steps: list[MixingFactors], base: Ba
 
     The structure of the posterior is imposed: entries that are not free have gradient zero.
     """
-    layout, own = parameters.layout, slice(parameters.layout.n_theta, None)
     gradient = np.concatenate([step.left for step in steps]).T @ np.concatenate([step.right for step in steps])
-    blocks = [step.weights_block for step in steps if step.weights_block is not None]
-    if blocks:
-        gradient[own, own] += np.sum(blocks, axis=0)
     gradient /= len(steps)
     if is_standardized(base):
         pull = np.exp(2.0 * parameters.log_scale) / n
         gradient -= pull[:, None] * parameters.mixing
         gradient[np.diag_indices(len(pull))] -= pull
-    for block in _dense_blocks(layout):
+    for block in _dense_blocks(parameters.layout):
         gradient[block, block] += np.linalg.inv(_unit_plus_mixing(parameters, block)).T / n
-    return _impose_structure(gradient, layout)
+    return _impose_structure(gradient, parameters.layout)
 
 
 def _impose_structure(gradient: Array, layout: Layout) -> Array:

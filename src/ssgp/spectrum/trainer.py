@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp.rows.standardized import Rows
-from ssgp.spectrum.bases import Base, is_standardized
+from ssgp.spectrum.bases import Base
 from ssgp.spectrum.objectives import BlockGradient, Draw, Objective
 from ssgp.spectrum.optimizers import Optimizer
 from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
@@ -22,8 +22,6 @@ from ssgp.spectrum.posterior import (
     prior_gradient,
     pull_back,
     summarize_mixing,
-    weight_scale,
-    weights_are_conditionally_affine,
 )
 
 __all__ = ["BoundEstimator", "Estimate", "Plateau", "Schedule", "Trainer"]
@@ -69,9 +67,6 @@ class BoundEstimator:
         psi(z).
     learn_hyperparameters : bool
         Whether the kernel and noise have a gradient.
-    integrate_weights : bool
-        Whether the part of z that moves the weights alone is integrated out where it can be:
-        less variance, for a dearer step.
     tail : array of shape (m, 1) or None
         Factors of the frequencies' prior deviations, see `ssgp.spectrum.kernels`.
     """
@@ -81,18 +76,14 @@ class BoundEstimator:
         objective: Objective,
         base: Base,
         learn_hyperparameters: bool,
-        integrate_weights: bool = False,
         tail: Array | None = None,
     ) -> None:
         self.objective, self.base, self.tail = objective, base, tail
-        self.learn_hyperparameters, self.integrate_weights = learn_hyperparameters, integrate_weights
+        self.learn_hyperparameters = learn_hyperparameters
 
     def draw(self, layout: Layout, n_draws: int, rng: np.random.Generator) -> Array:
-        """Base variates z, shape (n_draws, D); zero where the weights' z is integrated out."""
-        z = np.asarray(self.base.sample(rng, (n_draws, layout.dimension)))
-        if self._integrates_weights(layout):
-            z[:, layout.n_theta :] = 0.0
-        return z
+        """Base variates z, shape (n_draws, D)."""
+        return np.asarray(self.base.sample(rng, (n_draws, layout.dimension)))
 
     def __call__(
         self, parameters: Parameters, summary: MixingSummary, rows: Rows, blocks: Sequence[int], z: Array
@@ -103,7 +94,7 @@ class BoundEstimator:
         spread = deviations(parameters, z)
         alpha = parameters.shift + spread
         gradient = Parameters.zeros(parameters.layout.without_mixing, parameters.flat.dtype)
-        by_alpha, by_scale = np.empty_like(alpha), None
+        by_alpha = np.empty_like(alpha)
         value, share = 0.0, rows.n_blocks / (len(blocks) * len(z) * n)
         for j, draw in enumerate(self._draws(parameters, hyperparameters, alpha)):
             total = _sum([self.objective(rows.block(k), draw, hyperparameters) for k in blocks])
@@ -111,28 +102,20 @@ class BoundEstimator:
             by_alpha[j] = self._by_whitened(total, hyperparameters, share * len(z))
             if self.learn_hyperparameters:
                 _add_hyperparameters(gradient, total, draw, share)
-            if total.weight_scale is not None:
-                unit = share * hyperparameters.weight_deviation(parameters.layout.n_frequencies)
-                by_scale = unit * total.weight_scale + (0.0 if by_scale is None else by_scale)
         by_alpha += prior_gradient(self.base, alpha, n)
-        factors = pull_back(gradient, parameters, z, spread, by_alpha, by_scale)
+        factors = pull_back(gradient, parameters, z, spread, by_alpha)
         divergence = add_divergence(gradient, parameters, summary, self.base, z, alpha, n)
         return Estimate(value - divergence / n, gradient, factors)
-
-    def _integrates_weights(self, layout: Layout) -> bool:
-        can = weights_are_conditionally_affine(layout) and is_standardized(self.base)
-        return self.integrate_weights and can
 
     def _draws(self, parameters: Parameters, hyperparameters: Hyperparameters, alpha: Array) -> Iterator[Draw]:
         """Take draws of u to frequencies and weights in the data's units."""
         layout = parameters.layout
         unit = hyperparameters.weight_deviation(layout.n_frequencies)
         deviation = self._frequency_deviation(hyperparameters).astype(alpha.dtype)
-        scale = unit * weight_scale(parameters) if self._integrates_weights(layout) else None
         for u in alpha:
             whitened = u[: layout.n_theta].reshape(layout.n_frequencies, layout.n_inputs)
             weights = unit * u[layout.n_theta :] if layout.n_weights else None
-            yield Draw(whitened * deviation, weights, scale)
+            yield Draw(whitened * deviation, weights)
 
     def _frequency_deviation(self, hyperparameters: Hyperparameters) -> Array:
         """Prior deviations of the frequencies, shape (d,) or (m, d)."""
@@ -153,8 +136,6 @@ def _add_hyperparameters(gradient: Parameters, total: BlockGradient, draw: Draw,
     by_log_signal = total.log_signal
     if total.weights is not None and draw.weights is not None:
         by_log_signal += 0.5 * float(total.weights @ draw.weights)
-    if total.weight_scale is not None and draw.weight_scale is not None:
-        by_log_signal += 0.5 * float(np.vdot(total.weight_scale, draw.weight_scale))
     gradient.log_lengthscale -= share * np.einsum("ij,ij->j", total.frequencies, draw.frequencies)
     if total.log_lengthscale is not None:
         gradient.log_lengthscale += share * total.log_lengthscale
@@ -167,7 +148,6 @@ def _sum(parts: list[BlockGradient]) -> BlockGradient:
     if len(parts) == 1:
         return parts[0]
     weights: list[Any] = [part.weights for part in parts]
-    weight_scales: list[Any] = [part.weight_scale for part in parts]
     lengthscales: list[Any] = [part.log_lengthscale for part in parts]
     return BlockGradient(
         value=sum(part.value for part in parts),
@@ -175,7 +155,6 @@ def _sum(parts: list[BlockGradient]) -> BlockGradient:
         log_noise=sum(part.log_noise for part in parts),
         log_signal=sum(part.log_signal for part in parts),
         weights=None if weights[0] is None else np.sum(weights, axis=0),
-        weight_scale=None if weight_scales[0] is None else np.sum(weight_scales, axis=0),
         log_lengthscale=None if lengthscales[0] is None else np.sum(lengthscales, axis=0),
     )
 

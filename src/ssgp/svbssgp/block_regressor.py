@@ -7,9 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_gamma, check_inputs
 from ssgp._utils.progress import CallbackSupportMixin
-from ssgp.distributions.normal_predictions import NormalPredictions
+from ssgp.distributions.normal import NormalDistribution
+from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.rows.partition import Partition
 from ssgp.rows.standardized import Rows
 from ssgp.saving.mixin import SaveMixin
@@ -20,12 +22,10 @@ from ssgp.svbssgp.fitted import Context
 
 __all__ = ["BlockRegressor"]
 
-Array = NDArray[np.floating]
-
 PREDICT_ROWS = 1 << 17
 
 
-class BlockRegressor(SaveMixin, CallbackSupportMixin, NormalPredictions, RegressorMixin, BaseEstimator):
+class BlockRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """A fitted regressor whose test conditional depends on the test row's block.
 
     The attributes are those that `ssgp.svbssgp.fitted.fitted_attributes` gives.
@@ -52,25 +52,22 @@ class BlockRegressor(SaveMixin, CallbackSupportMixin, NormalPredictions, Regress
     _rows: Rows
     _conditional: Conditional
 
-    def predict(
+    def predict_distribution(
         self,
         X: ArrayLike,
-        return_std: bool = False,
         *,
         latent: bool = False,
         gamma: float | None = None,
         blocks: ArrayLike | None = None,
-    ) -> Array | tuple[Array, Array]:
-        """Predictive mean, and deviation, averaged over the draws.
+    ) -> NormalDistribution:
+        """Predictive distributions of observations, with the moments of the average over the draws.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
             Inputs.
-        return_std : bool, default=False
-            Whether to return deviations too.
         latent : bool, default=False
-            Whether they are the latent function's; by default they are a noisy observation's.
+            Whether they are those of the function without its noise.
         gamma : float in [-1, 1], optional
             Another test conditional than the estimator's `gamma`.
         blocks : array-like of shape (n,), optional
@@ -79,28 +76,34 @@ class BlockRegressor(SaveMixin, CallbackSupportMixin, NormalPredictions, Regress
 
         Returns
         -------
-        mean : array of shape (n,)
-            In the target's units.
-        std : array of shape (n,)
-            Only with `return_std`.
+        NormalDistribution
+            A distribution for each row, in the target's units.
         """
+        mean, variance, noise = self._moments(X, gamma, blocks, with_variance=True)
+        scale = self._context.units.y_scale
+        return NormalDistribution(mean, scale * np.sqrt(variance + (0.0 if latent else noise)))
+
+    def _means(
+        self, X: ArrayLike, *, latent: bool = False, gamma: float | None = None, blocks: ArrayLike | None = None
+    ) -> Array:
+        return self._moments(X, gamma, blocks, with_variance=False)[0]
+
+    def _moments(
+        self, X: ArrayLike, gamma: float | None, blocks: ArrayLike | None, with_variance: bool
+    ) -> tuple[Array, Array, Array]:
+        """Mean in the target's units, and in the model's the variances of the latent function and of the noise."""
         check_is_fitted(self, "_conditional")
         X = check_inputs(self, X)
         local = self._parameters.layout.n_weights == 0
         gamma = check_gamma(self.gamma if gamma is None else gamma, local)
-        known = None if blocks is None else self._context.numbers_of(blocks, X)
+        given = None if blocks is None else self._context.numbers_of(blocks, X)
         units = self._context.units
-        mean = np.empty(len(X))
-        variance, noise = np.empty(len(X)) if return_std else None, np.zeros(len(X))
+        mean, variance, noise = np.empty(len(X)), np.zeros(len(X)), np.zeros(len(X))
         for start in range(0, len(X), PREDICT_ROWS):
             part = slice(start, start + PREDICT_ROWS)
             inputs = units.inputs(X[part])
-            at = self.partition_.assign(inputs) if known is None else known[part]
-            mean[part], spread = self._conditional.moments(inputs, at, gamma, return_std, self.n_jobs)
-            if variance is not None:
-                variance[part] = spread
-                noise[part] = 0.0 if latent else self._conditional.noise_at(at)
-        mean = units.y_mean + units.y_scale * mean
-        if variance is None:
-            return mean
-        return mean, units.y_scale * np.sqrt(variance + noise)
+            at = self.partition_.assign(inputs) if given is None else given[part]
+            mean[part], spread = self._conditional.moments(inputs, at, gamma, with_variance, self.n_jobs)
+            if spread is not None:
+                variance[part], noise[part] = spread, self._conditional.noise_at(at)
+        return units.y_mean + units.y_scale * mean, variance, noise

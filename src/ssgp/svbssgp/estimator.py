@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from ssgp._utils.checks import check_gamma, check_local_memory, check_memory, check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
+from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.rows.blocking import Blocking, choose_n_blocks
 from ssgp.rows.standardized import Standardizer, even_bounds
 from ssgp.spectrum.bases import Base, check_base, resolve_base
@@ -75,10 +76,8 @@ class SVBSSGPRegressor(BlockRegressor):
         about `batch_size` rows.
     draws_per_step : int, default=1
         b, the number of z in one stochastic gradient.
-    integrate_weights : bool, default=False
-        Whether the global objective is averaged in closed form over the part of z that moves the
-        weights alone (not for ``posterior="full"`` or a base of your own): a gradient of less
-        variance, for steps that take about half as long again.
+    integrate_weights : bool
+        Without effect; it will be removed in ssgp 0.2.
     optimizer : {"adam", "robbins-monro"}, default="adam"
         Robbins-Monro is plain gradient ascent with steps ``learning_rate (1 + t/100)^-decay``,
         for which convergence is guaranteed.
@@ -174,7 +173,7 @@ class SVBSSGPRegressor(BlockRegressor):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "blocks_per_step": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "draws_per_step": [Interval(Integral, 1, None, closed="left")],
-        "integrate_weights": ["boolean"],
+        "integrate_weights": ["boolean", Hidden(StrOptions({DEPRECATED}))],
         "optimizer": [StrOptions({"adam", "robbins-monro"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "decay": [Interval(Real, 0.5, 1, closed="right")],
@@ -213,7 +212,7 @@ class SVBSSGPRegressor(BlockRegressor):
         batch_size: int = 1000,
         blocks_per_step: int | Literal["auto"] = "auto",
         draws_per_step: int = 1,
-        integrate_weights: bool = False,
+        integrate_weights: bool | Literal["deprecated"] = DEPRECATED,
         optimizer: Literal["adam", "robbins-monro"] = "adam",
         learning_rate: float | Literal["auto"] = "auto",
         decay: float = 0.6,
@@ -292,6 +291,7 @@ class SVBSSGPRegressor(BlockRegressor):
         self : SVBSSGPRegressor
             Fitted.
         """
+        warn_of_removed(self, integrate_weights="averaging over the weights' z in closed form gained nothing")
         with columns_unchanged_on_error(self):
             X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True)
             check_gamma(self.gamma, self.objective == "local")
@@ -373,7 +373,6 @@ class SVBSSGPRegressor(BlockRegressor):
             else GlobalObjective(),
             base=resolve_base(self.base),
             learn_hyperparameters=self.learn_hyperparameters,
-            integrate_weights=self.integrate_weights,
             make_optimizer=partial(Adam, rate) if adam else partial(RobbinsMonro, rate, self.decay),
             minibatch=self.minibatch,
             partition_metric=self.partition_metric,

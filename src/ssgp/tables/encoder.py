@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.checks import check_target
 from ssgp._utils.names import hint
-from ssgp.rows.standardized import random_rows
+from ssgp._utils.sampling import random_rows
 from ssgp.saving.mixin import SaveMixin
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
 from ssgp.tables.encoding_fit import KINDS, ColumnFitting

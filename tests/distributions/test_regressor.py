@@ -1,4 +1,4 @@
-"""What regressors with normal predictions say beyond means and deviations, against SciPy's normal distribution."""
+"""The methods that all regressors share, against the predictive distribution that they are of."""
 
 from typing import Any
 
