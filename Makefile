@@ -21,25 +21,25 @@ lint: .venv/lint  ## check format, style and types
 	$(BIN)/pyright
 
 benchmarks: .venv/demo  ## the measured claims; DATA=folder adds AIMPEAK and AIRLINE
-	$(BIN)/python benchmarks/step.py
-	$(BIN)/python benchmarks/flights.py
+	$(BIN)/python -m benchmarks.step
+	$(BIN)/python -m benchmarks.flights
 ifdef DATA
-	$(BIN)/python benchmarks/aimpeak.py --data $(DATA)
-	$(BIN)/python benchmarks/airline.py --data $(DATA)
+	$(BIN)/python -m benchmarks.aimpeak --data $(DATA)
+	$(BIN)/python -m benchmarks.airline --data $(DATA)
 endif
 
 compare: .venv/peers  ## the forest beside its peers (an hour); DATA=folder holds the tables
-	$(BIN)/python benchmarks/compare.py $(if $(DATA),--data $(DATA),--tables flights)
-	$(BIN)/python benchmarks/compare_report.py
+	$(BIN)/python -m benchmarks.compare $(if $(DATA),--data $(DATA),--tables flights)
+	$(BIN)/python -m benchmarks.compare_report
 
 report: .venv/demo  ## redraw the comparison's table and figure from results/, without refitting
-	$(BIN)/python benchmarks/compare_report.py
+	$(BIN)/python -m benchmarks.compare_report
 
 experiments: .venv/experiments  ## the paper's evaluation again (hours; QUICK=1 minutes); DATA=folder holds the tables
-	$(BIN)/python -m ssgp.experiments run $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m experiments run $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
 
 page: .venv/experiments  ## redraw the evaluation's figures and page from results/, without refitting
-	$(BIN)/python -m ssgp.experiments draw $(if $(QUICK),--quick)
+	$(BIN)/python -m experiments draw $(if $(QUICK),--quick)
 
 clean:  ## remove what was made here
 	rm -rf .venv figures results

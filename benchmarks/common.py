@@ -1,104 +1,98 @@
-"""What the benchmarks share: data, timing, peak memory, rows of results."""
+"""What the benchmarks share: options, the store of their rows, tables on the screen."""
 
 import argparse
-import json
-import os
-import platform
-import resource
-import signal
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
-import sklearn
-from numpy.typing import NDArray
+from experiments.runner import run
+from experiments.store import Store
+from experiments.study import AnyCell, Row, Study
+from experiments.tables import FOLDER_VARIABLE
 
-import ssgp
-from ssgp.metrics import coverage, mnlp, rmse
+__all__ = [
+    "COMMON",
+    "OBJECTIVES",
+    "RESULTS",
+    "Objective",
+    "options",
+    "parser",
+    "print_table",
+    "results",
+    "run_benchmark",
+]
 
 RESULTS = Path("results")
+Objective = Literal["global", "local"]
+OBJECTIVES: tuple[Objective, ...] = ("global", "local")
+# Columns that every row has, and that no table shows.
+COMMON = ("error", "wall_s", "finished", "load", "machine", "versions")
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Command line of a benchmark, with a data folder."""
+    line = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    line.add_argument("--data", type=Path, help=f"folder with the Parquet tables (or set {FOLDER_VARIABLE})")
+    return line
 
 
 def options(description: str | None, **flags: Any) -> argparse.Namespace:  # noqa: ANN401  as argparse takes them
-    """Command line of a benchmark: a data folder, and flags with their defaults."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=os.environ.get("SSGP_DATA"),
-        help="folder with the Parquet tables (or set SSGP_DATA)",
-    )
-    # Ctrl-C ends a fit early and leaves a model, which is no result: here it ends the benchmark.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Options of a benchmark: a data folder, and flags with their defaults."""
+    line = parser(description)
     for name, default in flags.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
-    return parser.parse_args()
+        line.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
+    return line.parse_args()
 
 
-@dataclass
-class Clock:
-    """Seconds of named stages."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        """Time a stage."""
-        start = time.perf_counter()
-        yield
-        self.seconds[stage] = time.perf_counter() - start
+def results(benchmark: str, cell_type: type[AnyCell]) -> Store[AnyCell]:
+    """Store of a benchmark, in ``results/``."""
+    return Store(RESULTS / benchmark, cell_type)
 
 
-def peak_memory() -> float:
-    """Peak resident memory of this process in GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+def run_benchmark(
+    benchmark: str, study: Study[AnyCell], again: bool = True, columns: Sequence[str] | None = None
+) -> list[Row]:
+    """Run the cells of a study one at a time, print their rows as a table and return them.
+
+    Ends the program where a cell fails, after the table, or where it is interrupted.
+
+    Parameters
+    ----------
+    benchmark : str
+        Name of the folder of results.
+    study : Study
+        At least one cell.
+    again : bool, default=True
+        Whether to measure the cells that have rows again.
+    columns : sequence of str, optional
+        What to print; by default all that was measured.
+    """
+    order = {cell: i for i, cell in enumerate(study.cells)}
+    store = results(benchmark, type(study.cells[0]))
+    code = run(study, store, again=again)
+    if code > 1:
+        sys.exit(code)
+    rows = [row for row in store.read().where().rows if store.cell(row) in order]
+    rows.sort(key=lambda row: order[store.cell(row)])
+    print_table(rows, columns)
+    if code:
+        sys.exit(code)
+    return rows
 
 
-def held_out_deviation(make: Callable[[], Any], X: NDArray, y: NDArray) -> float:
-    """Of the residuals on a tenth of the rows, by a model that has not seen them."""
-    held_out = np.random.default_rng(0).random(len(y)) < 0.1
-    blind = make().fit(X[~held_out], y[~held_out])
-    return float(np.std(y[held_out] - blind.predict(X[held_out])))
-
-
-def score(y: NDArray, mean: NDArray, std: NDArray) -> dict[str, float]:
-    return {"rmse": rmse(y, mean), "mnlp": mnlp(y, mean, std), "coverage": coverage(y, mean, std)}
-
-
-def quantiles_of(run: Callable[[], object], repeats: int) -> tuple[float, float]:
-    """Least and median seconds of a repeated call."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times), float(np.median(times))
-
-
-def record(benchmark: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table and keep them, with machine and versions, in ``results/``."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    texts = [[_text(row.get(name, "")) for name in names] for row in rows]
-    widths = [max(len(name), *(len(line[i]) for line in texts)) for i, name in enumerate(names)]
-    for line in [names, *texts]:
-        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
-    about = {
-        "benchmark": benchmark,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%S"),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
-        "ssgp": ssgp.__version__,
-    }
-    RESULTS.mkdir(exist_ok=True)
-    with open(RESULTS / f"{benchmark}.jsonl", "a") as file:
-        file.writelines(json.dumps({**about, **row}) + "\n" for row in rows)
+def print_table(rows: Sequence[Row], columns: Sequence[str] | None = None) -> None:
+    """Print rows as a table, by default with every column that has a value, but for the common ones."""
+    if columns is None:
+        filled = dict.fromkeys(name for row in rows for name, value in row.items() if value is not None)
+        columns = [name for name in filled if name not in COMMON]
+    texts = [[_text(row.get(name)) for name in columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
+    for line in [columns, *texts]:
+        print("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)))
 
 
 def _text(value: Any) -> str:  # noqa: ANN401  any cell of a table
+    if value is None:
+        return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

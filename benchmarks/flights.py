@@ -1,59 +1,65 @@
 """The demo's flights at m = 20, 256 blocks and 5 draws: test conditionals from local to global, beside boosting."""
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from common import Clock, held_out_deviation, options, record, score
+from benchmarks.common import OBJECTIVES, Objective, options, run_benchmark
+from experiments.measures import LEVEL, held_out_deviation, score, score_predictions, timed
+from experiments.study import Cell, Row, Study
 from ssgp import SVBSSGPRegressor
 from ssgp.datasets import Split, load_flights
 
 SETTINGS: dict[str, Any] = {"n_frequencies": 20, "n_blocks": 256, "n_draws": 5, "n_jobs": -1}
+# Test conditionals of each objective; the local one has a single model.
+GAMMAS: dict[Objective, tuple[float, ...]] = {"global": (0.0, 0.3, 1.0), "local": (0.0,)}
+SPARSE_SPECTRUM: dict[str, Objective] = {f"sVBSSGP {objective}": objective for objective in OBJECTIVES}
+BOOSTING = "histogram boosting"
 
 
-def ours(data: Split, seed: int, objective: Literal["global", "local"] = "global") -> list[dict]:
-    clock = Clock()
-    model = SVBSSGPRegressor(**SETTINGS, objective=objective, random_state=seed)
-    with clock("fit"):
-        model.fit(data.X_train, data.y_train)
+@dataclass(frozen=True)
+class Fit(Cell):
+    """A fit to the flights."""
+
+    model: str
+    seed: int
+
+
+def measure(cell: Fit) -> list[Row]:
+    data = load_flights()
+    return [boosting(data, cell.seed)] if cell.model == BOOSTING else sparse_spectrum(data, cell)
+
+
+def sparse_spectrum(data: Split, cell: Fit) -> list[Row]:
+    objective = SPARSE_SPECTRUM[cell.model]
+    model = SVBSSGPRegressor(**SETTINGS, objective=objective, random_state=cell.seed)
+    _, fit_s = timed(lambda: model.fit(data.X_train, data.y_train))
     rows = []
-    for gamma in (0.0,) if model.objective == "local" else (0.0, 0.3, 1.0):
-        with clock("predict"):
-            mean, std = model.predict(data.X_test, return_std=True, gamma=gamma)
-        rows.append(
-            {
-                "model": f"sVBSSGP {model.objective}",
-                "seed": seed,
-                "gamma": gamma,
-                **score(data.y_test, mean, std),
-                "steps": model.n_iter_,
-                "fit_s": clock.seconds["fit"],
-                "predict_s": clock.seconds["predict"],
-            }
-        )
+    for gamma in GAMMAS[objective]:
+        _, predict_s = timed(partial(model.predict, data.X_test, return_std=True, gamma=gamma))
+        scores = score(model, data.X_test, data.y_test, gamma=gamma)
+        rows.append({"gamma": gamma, **scores, "steps": model.n_iter_, "fit_s": fit_s, "predict_s": predict_s})
     return rows
 
 
-def boosting(data: Split) -> dict:
-    clock, make = Clock(), partial(HistGradientBoostingRegressor, random_state=0)
-    model = make()
-    with clock("fit"):
-        model.fit(data.X_train, data.y_train)
-    std = np.full(len(data.y_test), held_out_deviation(make, data.X_train, data.y_train))
-    with clock("predict"):
-        mean = model.predict(data.X_test)
-    times = {"fit_s": clock.seconds["fit"], "predict_s": clock.seconds["predict"]}
-    return {"model": "histogram boosting", **score(data.y_test, mean, std), **times}
+def boosting(data: Split, seed: int) -> Row:
+    make = partial(HistGradientBoostingRegressor, random_state=seed)
+    model, fit_s = timed(lambda: make().fit(data.X_train, data.y_train))
+    mean, predict_s = timed(lambda: model.predict(data.X_test))
+    std = held_out_deviation(make, data.X_train, data.y_train)
+    interval = np.stack(norm.interval(LEVEL, mean, std), axis=1)
+    scores = score_predictions(data.y_test, mean, norm.logpdf(data.y_test, mean, std), interval)
+    return {**scores, "fit_s": fit_s, "predict_s": predict_s}
 
 
 def main() -> None:
     flags = options(__doc__, seeds=3)
-    data = load_flights()
-    rows = [row for seed in range(flags.seeds) for row in ours(data, seed)]
-    rows += [row for seed in range(flags.seeds) for row in ours(data, seed, objective="local")]
-    record("flights", [*rows, boosting(data)])
+    cells = [Fit(model, seed) for model in SPARSE_SPECTRUM for seed in range(flags.seeds)]
+    run_benchmark("flights", Study([*cells, Fit(BOOSTING, 0)], measure))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ tenth of the training rows, by a second model that has not seen them (not counte
 """
 
 import pickle
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from common import held_out_deviation, peak_memory
+from experiments.machine import peak_memory
+from experiments.measures import held_out_deviation, timed
 from ssgp import SpectralForestRegressor
-from tables import Table
+from ssgp.datasets import Split
 
 __all__ = ["METHODS", "Outcome"]
 
@@ -39,13 +39,7 @@ class Outcome:
     about: dict[str, Any] = field(default_factory=dict)
 
 
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.perf_counter()
-    value = call()
-    return value, time.perf_counter() - start
-
-
-def _normal(data: Table, mean: Array, std: Array, fit_s: float, predict_s: float, **about: Any) -> Outcome:  # noqa: ANN401
+def _normal(data: Split, mean: Array, std: Array, fit_s: float, predict_s: float, **about: Any) -> Outcome:  # noqa: ANN401
     half = ndtri(0.975) * std
     return Outcome(
         mean,
@@ -58,18 +52,18 @@ def _normal(data: Table, mean: Array, std: Array, fit_s: float, predict_s: float
     )
 
 
-def _with_constant_deviation(make: Callable[[], Any], data: Table) -> Outcome:
-    model, fit_s = _timed(lambda: make().fit(data.X_train, data.y_train))
-    mean, predict_s = _timed(lambda: model.predict(data.X_test))
+def _with_constant_deviation(make: Callable[[], Any], data: Split) -> Outcome:
+    model, fit_s = timed(lambda: make().fit(data.X_train, data.y_train))
+    mean, predict_s = timed(lambda: model.predict(data.X_test))
     peak = peak_memory()
     std = held_out_deviation(make, data.X_train, data.y_train)
     return _normal(data, mean, np.full(len(mean), std), fit_s, predict_s, peak_gb=peak)
 
 
-def forest(data: Table, **settings: Any) -> Outcome:  # noqa: ANN401  the estimator's
-    model, fit_s = _timed(lambda: SpectralForestRegressor(random_state=0, **settings).fit(data.X_train, data.y_train))
-    mean, predict_s = _timed(lambda: model.predict(data.X_test))
-    _, predict_std_s = _timed(lambda: model.predict(data.X_test, return_std=True))
+def forest(data: Split, **settings: Any) -> Outcome:  # noqa: ANN401  the estimator's
+    model, fit_s = timed(lambda: SpectralForestRegressor(random_state=0, **settings).fit(data.X_train, data.y_train))
+    mean, predict_s = timed(lambda: model.predict(data.X_test))
+    _, predict_std_s = timed(lambda: model.predict(data.X_test, return_std=True))
     peak = peak_memory()
     draws = model.sample_y(data.X_test, 200)
     return Outcome(
@@ -89,8 +83,8 @@ def forest(data: Table, **settings: Any) -> Outcome:  # noqa: ANN401  the estima
     )
 
 
-def lightgbm(leaves: int, rounds: int) -> Callable[[Table], Outcome]:
-    def run(data: Table) -> Outcome:
+def lightgbm(leaves: int, rounds: int) -> Callable[[Split], Outcome]:
+    def run(data: Split) -> Outcome:
         from lightgbm import LGBMRegressor
 
         return _with_constant_deviation(
@@ -100,7 +94,7 @@ def lightgbm(leaves: int, rounds: int) -> Callable[[Table], Outcome]:
     return run
 
 
-def lightgbm_stopped(data: Table) -> Outcome:
+def lightgbm_stopped(data: Split) -> Outcome:
     """Rounds by early stopping on a tenth of the rows, then all rows: what a careful user does."""
     from lightgbm import LGBMRegressor, early_stopping
 
@@ -109,20 +103,20 @@ def lightgbm_stopped(data: Table) -> Outcome:
 
     def fit() -> tuple[Any, float]:
         rest = (data.X_train[~held_out], data.y_train[~held_out])
-        unseen = (data.X_train[held_out], data.y_train[held_out])
+        X, y = data.X_train[held_out], data.y_train[held_out]
         first = LGBMRegressor(n_estimators=5000, **settings)
-        first.fit(*rest, eval_set=[unseen], callbacks=[early_stopping(50, verbose=False)])
-        std = float(np.std(unseen[1] - first.predict(unseen[0])))
+        first.fit(*rest, eval_set=[(X, y)], callbacks=[early_stopping(50, verbose=False)])
+        std = float(np.std(y - first.predict(X)))
         rounds = max(1, first.best_iteration_ or 5000)
         return LGBMRegressor(n_estimators=rounds, **settings).fit(data.X_train, data.y_train), std
 
-    (model, std), fit_s = _timed(fit)
-    mean, predict_s = _timed(lambda: model.predict(data.X_test))
+    (model, std), fit_s = timed(fit)
+    mean, predict_s = timed(lambda: model.predict(data.X_test))
     return _normal(data, mean, np.full(len(mean), std), fit_s, predict_s)
 
 
-def lightgbm_quantile(data: Table) -> Outcome:
-    """One model a level; crossing quantiles are sorted."""
+def lightgbm_quantile(data: Split) -> Outcome:
+    """One model per level; crossing quantiles are sorted."""
     from lightgbm import LGBMRegressor
 
     def fit() -> list[Any]:
@@ -133,8 +127,8 @@ def lightgbm_quantile(data: Table) -> Outcome:
             for level in LEVELS
         ]
 
-    models, fit_s = _timed(fit)
-    quantiles, predict_s = _timed(
+    models, fit_s = timed(fit)
+    quantiles, predict_s = timed(
         lambda: np.sort(np.stack([model.predict(data.X_test) for model in models], axis=1), axis=1)
     )
     crps = _crps_of_quantiles(data.y_test, quantiles)
@@ -151,47 +145,47 @@ def _crps_of_quantiles(y: Array, quantiles: Array) -> Array:
     return 2 * np.trapezoid(np.hstack([ends, loss, ends]), np.concatenate([[0.0], LEVELS, [1.0]]), axis=1)
 
 
-def histogram_boosting(data: Table) -> Outcome:
+def histogram_boosting(data: Split) -> Outcome:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return _with_constant_deviation(lambda: HistGradientBoostingRegressor(max_iter=300, random_state=0), data)
 
 
-def ngboost(data: Table) -> Outcome:
+def ngboost(data: Split) -> Outcome:
     from ngboost import NGBRegressor
 
-    model, fit_s = _timed(lambda: NGBRegressor(verbose=False, random_state=0).fit(data.X_train, data.y_train))
-    normal, predict_s = _timed(lambda: model.pred_dist(data.X_test))
+    model, fit_s = timed(lambda: NGBRegressor(verbose=False, random_state=0).fit(data.X_train, data.y_train))
+    normal, predict_s = timed(lambda: model.pred_dist(data.X_test))
     return _normal(data, normal.loc, normal.scale, fit_s, predict_s)
 
 
-def exact_gp(data: Table, most_rows: int = 2000) -> Outcome:
-    """Scikit-learn's GPR with a lengthscale an input, on at most 2,000 rows."""
+def exact_gp(data: Split, most_rows: int = 2000) -> Outcome:
+    """Scikit-learn's GPR with a lengthscale per input, on at most 2,000 rows."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler().fit(data.X_train)
-    some = np.random.default_rng(0).permutation(len(data.y_train))[:most_rows]
+    part = np.random.default_rng(0).permutation(len(data.y_train))[:most_rows]
     n_inputs = data.X_train.shape[1]
     kernel = ConstantKernel(1.0, (1e-3, 1e4)) * RBF(np.full(n_inputs, np.sqrt(n_inputs)), (1e-2, 1e4))
     kernel += WhiteKernel(0.1, (1e-8, 1e1))
     model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
-    _, fit_s = _timed(lambda: model.fit(scaler.transform(data.X_train[some]), data.y_train[some]))
-    (mean, std), predict_s = _timed(lambda: model.predict(scaler.transform(data.X_test), return_std=True))
+    _, fit_s = timed(lambda: model.fit(scaler.transform(data.X_train[part]), data.y_train[part]))
+    (mean, std), predict_s = timed(lambda: model.predict(scaler.transform(data.X_test), return_std=True))
     return _normal(data, mean, std, fit_s, predict_s)
 
 
-def svgp(data: Table) -> Outcome:
+def svgp(data: Split) -> Outcome:
     """GPyTorch's SVGP, 512 inducing points, 20 epochs."""
-    from svgp import fit_svgp, predict_svgp
+    from benchmarks.svgp import fit_svgp, predict_svgp
 
-    model, fit_s = _timed(lambda: fit_svgp(data.X_train, data.y_train))
-    (mean, std), predict_s = _timed(lambda: predict_svgp(model, data.X_test))
+    model, fit_s = timed(lambda: fit_svgp(data.X_train, data.y_train))
+    (mean, std), predict_s = timed(lambda: predict_svgp(model, data.X_test))
     return _normal(data, mean, std, fit_s, predict_s)
 
 
-METHODS: dict[str, Callable[[Table], Outcome]] = {
+METHODS: dict[str, Callable[[Split], Outcome]] = {
     "spectral forest": forest,
     "LightGBM": lightgbm_stopped,
     "LightGBM 255 x 300": lightgbm(255, 300),
@@ -205,6 +199,5 @@ METHODS: dict[str, Callable[[Table], Outcome]] = {
     "exact GP": exact_gp,
     "SVGP": svgp,
     "forest, exact covariances": lambda data: forest(data, n_sketches="exact"),
-    "forest, average over prunings": lambda data: forest(data, average_prunings=True),
     "forest, not shrunk": lambda data: forest(data, shrink=False),
 }

@@ -3,23 +3,43 @@
 Also how far below the default a fit gets when it has only so many seconds (`max_time`).
 """
 
-import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from common import options, record
+from benchmarks.common import options, run_benchmark
+from experiments.measures import score, timed
+from experiments.study import Cell, Row, Study
 from ssgp import SpectralForestRegressor
 from ssgp.datasets import load_flights
 from ssgp.metrics import rmse
-from ssgp.spectrum.kernels import KERNELS
 
+Array = NDArray[np.float64]
 PROCESSES = {"matern-1/2": Matern(0.5, nu=0.5), "matern-3/2": Matern(0.5, nu=1.5), "squared-exponential": RBF(0.5)}
+KERNELS = ("squared-exponential", "matern-5/2", "matern-3/2", "matern-1/2", "auto")
+LIMITS = ("3", "10", "20", "none")
 
 
-def drawn(kernel: Matern | RBF, n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of a draw in two inputs, with noise of a tenth of its deviation."""
+@dataclass(frozen=True)
+class Draw(Cell):
+    """A function to learn: a draw of a Gaussian process."""
+
+    function: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Limit(Cell):
+    """Seconds for a fit, or ``"none"``."""
+
+    max_time: str
+
+
+def draw(kernel: Matern | RBF, n_rows: int, seed: int) -> tuple[Array, Array, Array]:
+    """Rows of a draw in two inputs, the function there, and the function with noise of a tenth of its deviation."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2, 2, size=(n_rows, 2))
     covariance: Any = kernel(X)
@@ -27,35 +47,29 @@ def drawn(kernel: Matern | RBF, n_rows: int, seed: int) -> tuple[np.ndarray, np.
     return X, latent, latent + 0.1 * rng.normal(size=n_rows)
 
 
-def kernels(seed: int) -> list[dict]:
-    rows = []
-    for process, kernel in PROCESSES.items():
-        X, latent, y = drawn(kernel, 4000, seed)
-        row: dict = {"function": process}
-        for name in [*KERNELS, "auto"]:
-            model = SpectralForestRegressor(kernel=name, correct=False, random_state=0).fit(X[:3000], y[:3000])
-            row[name] = rmse(latent[3000:], model.predict(X[3000:]))
-        rows.append({**row, "chosen": model.kernel_})
-    return rows
+def measure_kernels(cell: Draw) -> list[Row]:
+    """Errors of the latent function by every kernel, in one row."""
+    X, latent, y = draw(PROCESSES[cell.function], 4000, cell.seed)
+    models = {
+        name: SpectralForestRegressor(kernel=name, correct=False, random_state=0).fit(X[:3000], y[:3000])
+        for name in KERNELS
+    }
+    errors = {name: rmse(latent[3000:], model.predict(X[3000:])) for name, model in models.items()}
+    return [{**errors, "chosen": models["auto"].kernel_}]
 
 
-def limits(seconds: tuple[float, ...]) -> list[dict]:
-    data = load_flights()
-    rows = []
-    for limit in (*seconds, None):
-        start = time.perf_counter()
-        model = SpectralForestRegressor(max_time=limit, random_state=0).fit(data.X_train, data.y_train)
-        took = time.perf_counter() - start
-        error = rmse(np.asarray(data.y_test), model.predict(data.X_test))
-        mnlp = float(-model.log_prob(data.X_test, data.y_test).mean())
-        rows.append({"max_time": str(limit), "took": took, "trees": model.n_trees_, "rmse": error, "mnlp": mnlp})
-    return rows
+def measure_limit(cell: Limit) -> list[Row]:
+    data, limit = load_flights(), None if cell.max_time == "none" else float(cell.max_time)
+    model, seconds = timed(
+        lambda: SpectralForestRegressor(max_time=limit, random_state=0).fit(data.X_train, data.y_train)
+    )
+    return [{"took": seconds, "trees": model.n_trees_, **score(model, data.X_test, data.y_test)}]
 
 
 def main() -> None:
-    given = options(__doc__, seed=0)
-    record("kernels", kernels(given.seed))
-    record("limits", limits((3.0, 10.0, 20.0)))
+    flags = options(__doc__, seed=0)
+    run_benchmark("kernels", Study([Draw(name, flags.seed) for name in PROCESSES], measure_kernels))
+    run_benchmark("limits", Study([Limit(seconds) for seconds in LIMITS], measure_limit))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,10 @@ import pytest
 # Shells let what they run in the background ignore Ctrl-C, and tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The source distribution has the tests of the library, not the packages beside it.
+if not (Path(__file__).parents[1] / "experiments").is_dir():
+    collect_ignore = ["experiments", "benchmarks", "evaluation.py", "toy_study.py"]
+
 DATA = Path(os.environ.get("SSGP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 

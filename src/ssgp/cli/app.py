@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from ssgp import __version__
-from ssgp.cli.errors import INTERRUPTED, one_line, report
+from ssgp.cli.errors import INTERRUPTED, WrongUsage, one_line, report
 from ssgp.cli.output import Output
 
 __all__ = ["app"]
@@ -321,16 +321,14 @@ def demo(
     return demo_command(max_time, rows, jobs, Output(quiet, as_json))
 
 
+# For one release: who has it in a script learns what to do instead.
 @app.command(
+    hidden=True,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-    options_metavar="{run,draw} [OPTIONS]",
 )
 @_with_exit_code
-def reproduce(context: typer.Context, debug: Debug = False) -> int:
-    """Run the paper's evaluation again.
-
-    `ssgp reproduce run --help` and `ssgp reproduce draw --help` have the options.
-    """
-    from ssgp.experiments.__main__ import main
-
-    return main(context.args, "ssgp reproduce")
+def reproduce(debug: Debug = False) -> int:
+    """Say where the paper's evaluation is."""
+    raise WrongUsage(
+        "the paper's evaluation is no longer in the package; `make experiments` in a checkout of the repository runs it"
+    )

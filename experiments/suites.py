@@ -1,7 +1,7 @@
 """What is run: tables, splits, sizes and methods, as data.
 
-An iteration is so many training rows looked at by the gradient, the same number for every method of a suite: on
-AIMPEAK and BLOG all of them (a pass), on AIRLINE 50,000. So a method that takes small steps takes more of them.
+An iteration is a number of training rows that the gradient takes in, the same for every method of a suite: on AIMPEAK
+and BLOG all of them (a pass), on AIRLINE 50,000. So a method that takes small steps takes more of them.
 """
 
 from collections.abc import Callable
@@ -10,24 +10,23 @@ from pathlib import Path
 
 import numpy as np
 
-from ssgp.datasets import Table, load_aimpeak, load_airline, load_blog
+from experiments.study import Cell, plain
+from experiments.tables import AUTHORS, Table, load_aimpeak, load_airline, load_blog
 
-__all__ = ["AUTHORS", "GAMMAS", "SUITES", "TRACED_GAMMAS", "Cell", "Suite", "cells", "quick", "seed_of"]
+__all__ = ["GAMMAS", "SUITES", "TRACED_GAMMAS", "Fit", "Suite", "cells", "reduced"]
 
-# The split that comes with a table; the others, random ones, have numbers.
-AUTHORS = "authors"
 TRACED_GAMMAS = (0.0, 0.1, 0.2, 0.3)
 GAMMAS = tuple(np.round(np.linspace(-1.0, 1.0, 21), 2).tolist())
 
 
 @dataclass(frozen=True)
 class Suite:
-    """One table's experiments.
+    """Experiments on one table.
 
     Attributes
     ----------
     name : str
-        Of the suite and its table.
+        Name of the suite and its table.
     load : callable
         Takes a folder, or None, to the table.
     splits : tuple of str
@@ -36,14 +35,12 @@ class Suite:
         m, the number of inducing inputs, p, and r.
     pic_blocks : int
         Blocks of PIC+, whose rows' covariance is factorised in every step.
-    iterations : int
-        Length of the traced runs.
-    looked_at : tuple of int
-        Iterations after which test rows are predicted.
-    rows_an_iteration : int or None
+    iterations : tuple of int
+        Iterations of the traced runs after which test rows are predicted; the last is their length.
+    rows_per_iteration : int or None
         None for all training rows.
     traced : tuple of str
-        Methods that are looked at on the way.
+        Methods whose test rows are predicted on the way.
     draws : tuple of int
         Numbers of draws that are traced.
     converged : dict of str to int
@@ -52,8 +49,10 @@ class Suite:
         Rows of the exact GP.
     n_rows : int or None
         Only so many rows of the table, drawn at random.
-    left_out : str
+    omissions : str
         What is not run on this table, and why.
+    is_reduced : bool
+        Whether this is a reduced suite, for a quick run.
     """
 
     name: str
@@ -64,15 +63,15 @@ class Suite:
     n_blocks: int
     pic_blocks: int
     n_draws: int
-    iterations: int
-    looked_at: tuple[int, ...]
-    rows_an_iteration: int | None = None
+    iterations: tuple[int, ...]
+    rows_per_iteration: int | None = None
     traced: tuple[str, ...] = ("sVBSSGP",)
     draws: tuple[int, ...] = ()
     converged: dict[str, int] = field(default_factory=dict)
     exact_rows: int = 6000
     n_rows: int | None = None
-    left_out: str = ""
+    omissions: str = ""
+    is_reduced: bool = False
 
     @property
     def methods(self) -> set[str]:
@@ -81,20 +80,41 @@ class Suite:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One fit: what is resumed, and what can fail without harm to the rest."""
+class Fit(Cell):
+    """A fit of the evaluation.
+
+    Attributes
+    ----------
+    suite, split, method : str
+        What is fitted to which rows.
+    kind : {"trace", "converged"}
+        Whether test rows are predicted on the way or at the end.
+    n_draws : int
+        Draws that a prediction averages.
+    quick : bool
+        Whether the suite is reduced.
+    """
 
     suite: str
     split: str
     method: str
     kind: str
     n_draws: int
+    quick: bool = False
 
     @property
     def name(self) -> str:
-        """Of its file of results."""
-        method = "".join(letter if letter.isalnum() else "_" for letter in self.method)
-        return f"{self.suite}-{self.split}-{method}-{self.kind}-r{self.n_draws}"
+        """Name of the file of its rows."""
+        ending = "-quick" if self.quick else ""
+        return f"{self.suite}-{self.split}-{plain(self.method)}-{self.kind}-r{self.n_draws}{ending}"
+
+    @property
+    def alike(self) -> tuple[str, ...]:
+        """Suite, method and kind: splits and draws hardly matter."""
+        return self.suite, self.method, self.kind
+
+    def __str__(self) -> str:
+        return f"{self.suite}, split {self.split}, {self.method}, {self.kind}, r = {self.n_draws}"
 
 
 RANDOM = ("0", "1", "2", "3", "4")
@@ -108,8 +128,7 @@ SUITES: dict[str, Suite] = {
         n_blocks=200,
         pic_blocks=200,
         n_draws=20,
-        iterations=30,
-        looked_at=(1, 2, 3, 5, 7, 10, 15, 20, 25, 30),
+        iterations=(1, 2, 3, 5, 7, 10, 15, 20, 25, 30),
         traced=("sVBSSGP", "PIC+", "DTC+", "VSSGP"),
         draws=(1, 2, 5, 10, 20),
         converged={
@@ -131,8 +150,7 @@ SUITES: dict[str, Suite] = {
         n_blocks=200,
         pic_blocks=285,
         n_draws=20,
-        iterations=30,
-        looked_at=(1, 2, 3, 5, 7, 10, 15, 20, 25, 30),
+        iterations=(1, 2, 3, 5, 7, 10, 15, 20, 25, 30),
         draws=(1, 2, 5, 10, 20),
         converged={
             "sVBSSGP": 0,
@@ -142,7 +160,7 @@ SUITES: dict[str, Suite] = {
             "DTC+": 1500,
             "spectral forest": 0,
         },
-        left_out="PIC+, which works with the covariances of whole blocks of rows, here of 60 inputs, is not run on "
+        omissions="PIC+, which works with the covariances of whole blocks of rows, here of 60 inputs, is not run on "
         "BLOG, nor in the paper; nor is the exact GP, which takes more than 20 minutes to learn 60 lengthscales.",
     ),
     "airline": Suite(
@@ -154,9 +172,8 @@ SUITES: dict[str, Suite] = {
         n_blocks=2000,
         pic_blocks=8000,
         n_draws=5,
-        iterations=45,
-        looked_at=(1, 5, 15, 45),
-        rows_an_iteration=50_000,
+        iterations=(1, 5, 15, 45),
+        rows_per_iteration=50_000,
         traced=("sVBSSGP", "PIC+", "DTC+", "VSSGP"),
         draws=(5,),
         converged={
@@ -171,7 +188,7 @@ SUITES: dict[str, Suite] = {
 }
 
 
-def quick(suite: Suite) -> Suite:
+def reduced(suite: Suite) -> Suite:
     """The same experiments on few rows and small models: every figure in a minute or two, no figure to be believed."""
     return replace(
         suite,
@@ -181,28 +198,24 @@ def quick(suite: Suite) -> Suite:
         n_blocks=20,
         pic_blocks=20,
         n_draws=min(suite.n_draws, 3),
-        iterations=4,
-        looked_at=(1, 2, 4),
-        rows_an_iteration=None,
+        iterations=(1, 2, 4),
+        rows_per_iteration=None,
         draws=tuple(sorted({min(r, 3) for r in suite.draws})),
         converged={method: min(steps or 40, 40) for method, steps in suite.converged.items()},
         exact_rows=300,
         n_rows=1500,
+        is_reduced=True,
     )
 
 
-def seed_of(split: str) -> int:
-    """Seed of the estimators that learn from a split; it also picks the rows of those that take only some."""
-    return 0 if split == AUTHORS else int(split)
-
-
-def cells(suite: Suite) -> list[Cell]:
+def cells(suite: Suite) -> list[Fit]:
     """All fits of a suite, split by split, so that what is there first is a whole picture of one."""
-    found = []
+    fits = []
     for split in suite.splits:
         for method in suite.traced:
             for r in suite.draws if method == "sVBSSGP" else (1,):
-                found.append(Cell(suite.name, split, method, "trace", r))
+                fits.append(Fit(suite.name, split, method, "trace", r, suite.is_reduced))
         for method in suite.converged:
-            found.append(Cell(suite.name, split, method, "converged", suite.n_draws if "sVBSSGP" in method else 1))
-    return found
+            r = suite.n_draws if "sVBSSGP" in method else 1
+            fits.append(Fit(suite.name, split, method, "converged", r, suite.is_reduced))
+    return fits

@@ -1,4 +1,7 @@
-"""The tables of the paper's evaluation: from a folder, or downloaded where their owners publish them."""
+"""The tables of the evaluation and the benchmarks, and their splits.
+
+From a folder, or downloaded where their owners publish them.
+"""
 
 import hashlib
 import os
@@ -15,19 +18,36 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ssgp._utils.whole_file import whole_file
+from experiments.parquet import read_columns, write_whole
+from ssgp.datasets import Split, load_flights
 
-__all__ = ["FOLDER_VARIABLE", "Table", "load_aimpeak", "load_airline", "load_blog", "read_columns"]
+__all__ = [
+    "AUTHORS",
+    "FOLDER_VARIABLE",
+    "SMALL",
+    "SPLITS",
+    "Table",
+    "load_aimpeak",
+    "load_airline",
+    "load_blog",
+    "load_uci",
+    "seed_of",
+    "split_rows",
+]
 
 Array = NDArray[np.float64]
 
 FOLDER_VARIABLE = "SSGP_DATA"
+# The split that comes with a table; the others, random ones, have numbers.
+AUTHORS = "authors"
+TEST_SHARE = 0.05
+SMALL = ("concrete", "energy", "wine", "airfoil", "parkinsons", "elevators", "bike")
 AIMPEAK_INPUTS = ("t", "m1", "m2", "m3", "m4", "m5")
 AIRLINE_INPUTS = ("Month", "DayofMonth", "DayOfWeek", "plane_age", "AirTime", "Distance", "ArrTime", "DepTime")
 BLOG_INPUTS = tuple(f"f{i}" for i in range(1, 61))
 
 BLOG_ARCHIVE = "https://archive.ics.uci.edu/static/public/304/blogfeedback.zip"
-# UCI publishes no checksum: this one is of the numbers themselves, in an order of their own (see `fingerprint`).
+# UCI publishes no checksum: this one is of the numbers themselves, whatever their order (see `fingerprint`).
 BLOG_FINGERPRINT = "b06f9c78530d757e6fb33f035303f0251bb640ad08e4ec24ae3cbca7f87da9bc"
 # Data Expo 2009 in Harvard's Dataverse, which publishes a checksum for each file.
 FLIGHTS_REPOSITORY = "doi:10.7910/DVN/HG7NV7"
@@ -47,9 +67,9 @@ class Table:
     feature_names : tuple of str
         Names of the inputs.
     test : bool array of shape (n,) or None
-        Test rows, where the table has a split of its own.
+        Test rows, where the table comes with a split.
     blocks : int array of shape (n,) or None
-        Blocks, where the table has its own.
+        Blocks, where the table comes with them.
     """
 
     X: Array
@@ -57,6 +77,13 @@ class Table:
     feature_names: tuple[str, ...]
     test: NDArray[np.bool_] | None = None
     blocks: NDArray[np.int64] | None = None
+
+    def split(self, test: NDArray[np.bool_] | None = None) -> Split:
+        """Rows to learn from and test rows, by default those that the table comes with."""
+        test = self.test if test is None else test
+        if test is None:
+            raise ValueError("the table has no split of its own; say which rows are to test")
+        return Split(self.X[~test], self.y[~test], self.X[test], self.y[test], self.feature_names)
 
 
 def load_aimpeak(folder: Path | str | None = None) -> Table:
@@ -110,6 +137,94 @@ def load_blog(folder: Path | str | None = None) -> Table:
     return Table(table[:, :-1], table[:, -1], BLOG_INPUTS)
 
 
+def load_uci(name: str, folder: Path | str | None = None, fold: int = 0) -> Table:
+    """One of the smaller UCI sets, in folds as prepared by treforevans/uci_datasets.
+
+    Parameters
+    ----------
+    name : str
+        Of the set.
+    folder : path, optional
+        Where ``uci/<name>.parquet`` is, with inputs ``x0``, ``x1``, ..., the target ``y`` and ``fold``; by default the
+        folder that SSGP_DATA names.
+    fold : int, default=0
+        Of the test rows.
+    """
+    path = _local(f"uci/{name}.parquet", folder)
+    if path is None:
+        raise FileNotFoundError(
+            f"uci/{name}.parquet is not downloaded: pass its folder, or set {FOLDER_VARIABLE} to it"
+        )
+    inputs = tuple(column for column in pq.read_schema(path).names if column.startswith("x"))
+    table = read_columns(path, [*inputs, "y", "fold"])
+    return Table(table[:, :-2], table[:, -2], inputs, table[:, -1] == fold)
+
+
+def seed_of(split: str) -> int:
+    """Seed of the estimators that learn from a split; it also picks the rows of those that take only a part."""
+    return 0 if split == AUTHORS else int(split)
+
+
+def split_rows(table: Table, name: str, n_rows: int | None = None) -> Split:
+    """Rows to learn from and test rows of the paper's evaluation.
+
+    Parameters
+    ----------
+    table : Table
+        All rows.
+    name : str
+        ``"authors"`` for the split that the table comes with, otherwise the number s of a random one, drawn from
+        ``default_rng([2017, s])``: not the numbers that the estimators draw from seed s.
+    n_rows : int, optional
+        Only so many rows, drawn at random.
+    """
+    seed = seed_of(name)
+    test = table.test if name == AUTHORS else np.random.default_rng([2017, seed]).random(len(table.y)) < TEST_SHARE
+    if test is None:
+        raise ValueError(f"the table has no split of its own; name a seed instead of {name!r}")
+    if n_rows is None or n_rows >= len(table.y):
+        return table.split(test)
+    kept = np.sort(np.random.default_rng(seed).choice(len(table.y), n_rows, replace=False))
+    return Table(table.X[kept], table.y[kept], table.feature_names).split(test[kept])
+
+
+def _split_flights(folder: Path | None, fold: int) -> Split:
+    """As `load_flights` splits them."""
+    return load_flights()
+
+
+def _split_airline(folder: Path | None, fold: int) -> Split:
+    """The first two million rows, of which the last twentieth is the test."""
+    table = load_airline(folder)
+    return table.split(np.arange(len(table.y)) >= (1 - TEST_SHARE) * len(table.y))
+
+
+def _split_aimpeak(folder: Path | None, fold: int) -> Split:
+    """As the authors split them."""
+    return load_aimpeak(folder).split()
+
+
+def _split_blog(folder: Path | None, fold: int) -> Split:
+    """A random twentieth is the test."""
+    table = load_blog(folder)
+    return table.split(np.random.default_rng(fold).random(len(table.y)) < TEST_SHARE)
+
+
+def _split_uci(name: str) -> Callable[[Path | None, int], Split]:
+    return lambda folder, fold: load_uci(name, folder, fold).split()
+
+
+# The splits of the benchmarks, from a folder (None for the one that the environment names) and the number of a fold.
+SPLITS: dict[str, Callable[[Path | None, int], Split]] = {
+    "flights": _split_flights,
+    "airline": _split_airline,
+    "kin40k": _split_uci("kin40k"),
+    "aimpeak": _split_aimpeak,
+    "blog": _split_blog,
+    **{name: _split_uci(name) for name in SMALL},
+}
+
+
 def _local(name: str, folder: Path | str | None) -> Path | None:
     """The file in the folder given, or in the one the environment names; None where neither is set."""
     given = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
@@ -120,19 +235,6 @@ def _local(name: str, folder: Path | str | None) -> Path | None:
         source = "the folder given" if folder is not None else f"the folder that {FOLDER_VARIABLE} names"
         raise FileNotFoundError(f"{path} is not there: {source} must hold {name}")
     return path
-
-
-def read_columns(path: Path, names: Sequence[str], n_rows: int | None = None) -> Array:
-    """Columns of a Parquet file as one array, read a column at a time."""
-    file = pq.ParquetFile(path)
-    absent = [name for name in names if name not in file.schema_arrow.names]
-    if absent:
-        raise ValueError(f"{path} has no column {absent[0]!r}; it needs {', '.join(names)}")
-    n_rows = min(file.metadata.num_rows, file.metadata.num_rows if n_rows is None else n_rows)
-    out = np.empty((n_rows, len(names)))
-    for i, name in enumerate(names):
-        out[:, i] = file.read([name]).column(0).slice(0, n_rows).to_numpy()
-    return out
 
 
 def _downloaded(name: str, download: Callable[[Any, Path], pa.Table]) -> Path:
@@ -146,9 +248,7 @@ def _downloaded(name: str, download: Callable[[Any, Path], pa.Table]) -> Path:
     cache = Path(pooch.os_cache("ssgp"))
     path = cache / name
     if not path.exists():
-        table = download(pooch, cache)
-        with whole_file(path) as part:
-            pq.write_table(table, part)
+        write_whole(download(pooch, cache), path)
     return path
 
 
@@ -170,14 +270,14 @@ def _read_blog(archive: Path) -> pa.Table:
             csv.read_csv(zipped.open(member), read_options=csv.ReadOptions(column_names=names)) for member in members
         ]
     table = pa.concat_tables([part.cast(pa.schema([(name, pa.float64()) for name in names])) for part in parts])
-    found = fingerprint(table, [*BLOG_INPUTS, "y"])
-    if found != BLOG_FINGERPRINT:
-        raise ValueError(f"its numbers have the fingerprint {found}, expected {BLOG_FINGERPRINT}")
+    actual = fingerprint(table, [*BLOG_INPUTS, "y"])
+    if actual != BLOG_FINGERPRINT:
+        raise ValueError(f"its numbers have the fingerprint {actual}, expected {BLOG_FINGERPRINT}")
     return table
 
 
 def fingerprint(table: pa.Table, names: Sequence[str]) -> str:
-    """SHA-256 of some columns in single precision, whatever the order of the rows."""
+    """SHA-256 of columns in single precision, whatever the order of the rows."""
     numbers = np.column_stack([table[name].to_numpy() for name in names]).astype("<f4")
     return hashlib.sha256(numbers[np.lexsort(numbers.T[::-1])].tobytes()).hexdigest()
 

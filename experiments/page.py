@@ -1,14 +1,16 @@
 """One HTML page that needs nothing else: every figure beside the paper's claim and what came of it here."""
 
 from collections.abc import Iterator
+from dataclasses import fields
 from html import escape
 from pathlib import Path
 
-from ssgp.experiments.claims import CLAIMS, Claim, Verdict
-from ssgp.experiments.figures import FIGURES, draw_all
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import SUITES, Suite
-from ssgp.experiments.table import COLUMNS, notes, table_lines
+from experiments.claims import CLAIMS, Claim
+from experiments.error_table import COLUMNS, notes, table_lines
+from experiments.figures import FIGURES, draw_all
+from experiments.store import Results
+from experiments.suites import SUITES, Fit, Suite
+from experiments.verdicts import Verdict
 from ssgp.report.web_page import BASE_STYLE, inline_svg, write_html
 
 __all__ = ["write_page"]
@@ -56,8 +58,8 @@ def _head(results: Results) -> str:
     if not rows:
         return "<h1>The paper's experiments, again</h1><p>Nothing has been run yet.</p>"
     machines, versions = sorted({row["machine"] for row in rows}), sorted({row["versions"] for row in rows})
-    cells = ("suite", "split", "method", "kind", "n_draws")
-    hours = sum({tuple(row[name] for name in cells): row["wall_s"] for row in rows}.values()) / 3600
+    columns = [field.name for field in fields(Fit)]
+    hours = sum({tuple(row[name] for name in columns): row["wall_s"] for row in rows}.values()) / 3600
     first, last = min(row["finished"] for row in rows), max(row["finished"] for row in rows)
     warning = ""
     if any(row["quick"] for row in rows):
@@ -85,23 +87,23 @@ def _badge(verdict: Verdict) -> str:
 
 
 def _table(results: Results) -> str:
-    found = table_lines(results)
+    errors = table_lines(results)
     head = "".join(f"<th>{escape(column)}</th>" for column in COLUMNS)
-    lines = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in line.texts()) + "</tr>" for line in found)
-    below = "".join(f'<p class="claim">{escape(note)}</p>' for note in notes(found))
+    lines = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in line.texts()) + "</tr>" for line in errors)
+    below = "".join(f'<p class="claim">{escape(note)}</p>' for note in notes(errors))
     return f'<h2>Table 1: at the end of learning</h2><table id="errors"><tr>{head}</tr>{lines}</table>{below}'
 
 
 def _sections(verdicts: list[tuple[Claim, Verdict]], figures: dict[str, str]) -> Iterator[str]:
-    """A section a claim; a figure is shown with the first claim it belongs to."""
+    """A section per claim; a figure is shown with the first claim it belongs to."""
     shown: set[str] = set()
     for claim, verdict in verdicts:
-        own = [name for name in claim.figures if name in figures]
+        drawn = [name for name in claim.figures if name in figures]
         pictures = "".join(
             f'<p><a href="#{name}">{escape(TITLES[name])}</a> is above.</p>' if name in shown else figures[name]
-            for name in own
+            for name in drawn
         )
-        shown.update(own)
+        shown.update(drawn)
         yield (
             f"<h2>{escape(claim.name)} {_badge(verdict)}</h2>"
             f'<p class="claim">The paper: {escape(claim.statement)}</p>'
@@ -120,13 +122,13 @@ def _definitions() -> str:
         f"<h2>What was run</h2><ul>{lines}</ul><p>Random splits keep 5 % of the rows for the test. The test rows of "
         "split s are drawn by NumPy's <code>default_rng([2017, s])</code>; estimators have "
         "<code>random_state=s</code>, and 0 on the authors' split. Each fit has one core. Times of the traced runs "
-        "leave out the looks at test rows.</p>"
+        "leave out the predictions of test rows.</p>"
     )
 
 
 def _sizes(suite: Suite) -> str:
     """How large the models of a suite are, of the methods that it runs."""
-    rows = "all training rows" if suite.rows_an_iteration is None else f"{suite.rows_an_iteration:,} training rows"
+    rows = "all training rows" if suite.rows_per_iteration is None else f"{suite.rows_per_iteration:,} training rows"
     sizes = [f"2m = {2 * suite.n_frequencies} features", f"p = {suite.n_blocks:,} blocks", f"r = {suite.n_draws} draws"]
     if suite.methods & {"PIC+", "DTC+"}:
         sizes.append(f"{suite.n_inducing} inducing inputs")
@@ -135,8 +137,8 @@ def _sizes(suite: Suite) -> str:
     if "exact GP, some rows" in suite.methods:
         sizes.append(f"{suite.exact_rows:,} rows for the exact GP")
     return (
-        f"{suite.name.upper()}: an iteration is {rows} looked at by the gradient, the same for every method; "
-        f"{', '.join(sizes)}. {suite.left_out}"
+        f"{suite.name.upper()}: an iteration is {rows} that the gradient takes in, the same for every method; "
+        f"{', '.join(sizes)}. {suite.omissions}"
     ).strip()
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ssgp.experiments.comparing import by_draws, by_method, deviation, random_splits, traced
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import TRACED_GAMMAS
+from experiments.comparisons import by_draws, by_method, deviation, random_splits, traced
+from experiments.store import Results
+from experiments.suites import TRACED_GAMMAS
 from ssgp.plot.style import ACCENT, GREY, INK, log_ticks, styled
 
 __all__ = ["FIGURES", "Drawing", "draw_all"]
@@ -29,7 +29,7 @@ class Drawing:
     Attributes
     ----------
     name : str
-        Of its files.
+        Name of its files.
     title : str
         What it shows.
     draw : callable
@@ -111,7 +111,7 @@ def _by_method(suite: str, measure: str) -> Callable[[Results], Figure | None]:
 
 
 def _time(suite: str) -> Callable[[Results], Figure | None]:
-    """Both axes are logarithmic and begin with the first look: linear time runs along the dotted lines."""
+    """Figure with logarithmic axes that begin at the first prediction of test rows: linear time is a dotted line."""
 
     def draw(results: Results) -> Figure | None:
         compared = {method: _after_first(rows) for method, rows in by_method(results, suite, COLOURS).items()}
@@ -129,7 +129,7 @@ def _time(suite: str) -> Callable[[Results], Figure | None]:
 
 
 def _after_first(rows: Results) -> Results:
-    """Iterations and seconds after the first look, until which blocks and starting values were made as well."""
+    """Iterations and seconds after the first prediction of test rows, before which blocks were made as well."""
     first = min(rows.values("iteration"))
     start = {row["split"]: row["train_s"] for row in rows.where(iteration=first).rows}
     return Results(
@@ -219,8 +219,8 @@ def _line(
     """Mean over splits, with a band of one deviation where there are several."""
     if not rows.rows:
         return
-    found = rows.by(along, measure)
-    x, values = np.array(list(found)), list(found.values())
+    by_x = rows.by(along, measure)
+    x, values = np.array(list(by_x)), list(by_x.values())
     mean, spread = np.array([np.mean(v) for v in values]), np.array([deviation(v) for v in values])
     axes.plot(x, mean, color=colour, label=label, lw=1.6, marker="o", ms=2.5)
     if band and np.isfinite(spread).all():

@@ -1,4 +1,4 @@
-"""What the paper says of its experiments, in our words, and whether the rows bear it out."""
+"""Whether rows of results bear out what the paper claims: a function per claim."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,23 @@ from typing import Literal
 
 import numpy as np
 
-from ssgp.experiments.comparing import by_draws, by_method, random_splits, traced
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import AUTHORS, GAMMAS, SUITES, TRACED_GAMMAS
-from ssgp.experiments.table import PAPER
+from experiments.comparisons import by_draws, by_method, random_splits, traced
+from experiments.error_table import PAPER
+from experiments.store import Results
+from experiments.suites import GAMMAS, SUITES, TRACED_GAMMAS
+from experiments.tables import AUTHORS
 
-__all__ = ["CLAIMS", "Claim", "Verdict"]
+__all__ = [
+    "PEERS",
+    "Verdict",
+    "beats_the_others",
+    "densities_agree",
+    "draws_help",
+    "draws_protect",
+    "falls_quickly",
+    "local_is_best",
+    "time_is_linear",
+]
 
 Outcome = Literal["reproduced", "in part", "not reproduced", "not run"]
 PEERS = ("PIC+", "DTC+", "VSSGP")
@@ -29,29 +40,6 @@ class Verdict:
 
     outcome: Outcome
     finding: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper.
-
-    Attributes
-    ----------
-    name, statement : str
-        What it is about, and the claim itself in our words.
-    figures : tuple of str
-        Names of the figures that show it.
-    check : callable
-        Takes results to a verdict.
-    why : str
-        What differs from the paper, whatever the results.
-    """
-
-    name: str
-    statement: str
-    figures: tuple[str, ...]
-    check: Callable[[Results], Verdict]
-    why: str
 
 
 NOT_RUN = Verdict("not run", "There are no results for this yet.")
@@ -147,10 +135,10 @@ def time_is_linear(results: Results) -> Verdict:
     """Whether seconds grow in proportion to iterations, and are more than those of both methods of inducing inputs."""
     slower_than = ("PIC+", "DTC+")
     compared = by_method(results, "airline", ("sVBSSGP", *slower_than))
-    found = compared["sVBSSGP"].by("iteration", "train_s") if "sVBSSGP" in compared else {}
-    if len(found) < 3:
+    times = compared["sVBSSGP"].by("iteration", "train_s") if "sVBSSGP" in compared else {}
+    if len(times) < 3:
         return NOT_RUN
-    iterations, seconds = np.array(list(found), float), np.array([np.mean(values) for values in found.values()])
+    iterations, seconds = np.array(list(times), float), np.array([np.mean(values) for values in times.values()])
     straight = float(np.corrcoef(iterations, seconds)[0, 1] ** 2)
     growth = _growth(compared["sVBSSGP"])
     # Other work on a machine lengthens single runs, hence the median.
@@ -171,14 +159,15 @@ def time_is_linear(results: Results) -> Verdict:
 
 
 def _growth(rows: Results) -> list[float]:
-    """Seconds of an iteration between the last two looks over those between the first and the last but one, by split.
+    """Seconds of a late iteration over those of an early one, by split.
 
-    What comes before the first look, blocks and starting values included, is no part of it.
+    Late is between the last two predictions of test rows, early between the first and the last but one. What comes
+    before the first, blocks and starting values included, is no part of it.
     """
     ratios = []
     for split in sorted(set(rows.values("split"))):
-        found = rows.where(split=split).by("iteration", "train_s")
-        t, seconds = list(found), [values[0] for values in found.values()]
+        times = rows.where(split=split).by("iteration", "train_s")
+        t, seconds = list(times), [values[0] for values in times.values()]
         usual, last = (seconds[-2] - seconds[0]) / (t[-2] - t[0]), (seconds[-1] - seconds[-2]) / (t[-1] - t[-2])
         ratios.append(last / usual if usual > 0 else np.inf)
     return ratios
@@ -260,14 +249,14 @@ class _Course:
     Attributes
     ----------
     errors : dict of int to float
-        Mean over splits after some iterations, in their order.
+        Mean over splits by iteration, in their order.
     """
 
     errors: dict[int, float]
 
     @classmethod
     def of(cls, rows: Results) -> "_Course":
-        """Of the rows of a traced run."""
+        """The course of the rows of a traced run."""
         return cls({t: float(np.mean(errors)) for t, errors in rows.by("iteration", "rmse").items()})
 
     @property
@@ -327,74 +316,3 @@ def _order(measured: dict[str, float]) -> str:
     names = sorted(measured, key=lambda name: measured[name])
     signs = ["≈" if measured[b] - measured[a] < MARGIN else "<" for a, b in pairwise(names)]
     return names[0] + "".join(f" {sign} {name}" for sign, name in zip(signs, names[1:], strict=True))
-
-
-CLAIMS = (
-    Claim(
-        "Quick descent",
-        "RMSE falls four- to five-fold within 30 iterations on AIMPEAK, for gamma = 0, 0.1, 0.2 and 0.3.",
-        ("gamma-rmse", "gamma-mnlp"),
-        falls_quickly,
-        "Inputs and target are standardised here, and predictions are made from each block's own rows from the first "
-        "iteration on. Four to five times the paper's converged 4.73 is the deviation of the speeds themselves: a "
-        "model has to begin with knowing nothing to fall from there.",
-    ),
-    Claim(
-        "The local test conditional is the best",
-        "Converged RMSE is lowest at gamma = 0 and grows with gamma: given the frequencies, the shared weights are "
-        "a nuisance.",
-        ("gamma-converged",),
-        local_is_best,
-        "Negative gamma is as the paper defines it, and has no model of its own behind it.",
-    ),
-    Claim(
-        "More accurate than PIC+, DTC+ and VSSGP on AIMPEAK",
-        "After 30 iterations sVBSSGP (gamma = 0, r = 20) has a clearly lower RMSE than VSSGP, DTC+ and PIC+ with 250 "
-        "inducing inputs; after convergence 4.73 against 9.46, 12.46 and 6.15.",
-        ("aimpeak-rmse", "aimpeak-mnlp", "aimpeak-time"),
-        beats_the_others("aimpeak"),
-        "Our DTC+ and PIC+ learn inducing inputs and all hyperparameters along with q(u). Table 1 has where methods "
-        "end, beside an exact Gaussian process with the same kernel on some of the rows.",
-    ),
-    Claim(
-        "More accurate than PIC+, DTC+ and VSSGP on AIRLINE",
-        "After 45 iterations sVBSSGP (gamma = 0, r = 5) has a clearly lower RMSE than VSSGP, DTC+ and PIC+ with 512 "
-        "inducing inputs; after convergence 22.18 against 39.49, 39.60 and 33.40.",
-        ("airline-rmse", "airline-mnlp"),
-        beats_the_others("airline"),
-        "Other flights than the paper's, unless the table was downloaded: ratios count, not minutes. An iteration is "
-        "50,000 rows here, not two million, so that the methods of 512 inducing inputs take 45 of them as well.",
-    ),
-    Claim(
-        "Time is linear in iterations",
-        "Training time on AIRLINE grows linearly with iterations; an iteration takes 43 s, longer than DTC+ and PIC+.",
-        ("airline-time",),
-        time_is_linear,
-        "An iteration is 50,000 rows here. A step of sVBSSGP works with 40 features and a mixing matrix that moves "
-        "every eighth step, one of PIC+ or DTC+ with 512 inducing inputs. Each fit has one core; times are of learning "
-        "alone, up to the last step.",
-    ),
-    Claim(
-        "More draws converge faster and lower (AIMPEAK)",
-        "The more draws from q(alpha) a prediction averages, the faster and the lower RMSE converges.",
-        ("draws-aimpeak",),
-        draws_help,
-        "Averaging over draws can only help where they differ, that is where the learned posterior is wide.",
-    ),
-    Claim(
-        "More draws protect against overfitting (BLOG)",
-        "With 60 inputs the effect of more draws is larger, and a single draw stops improving after 10 iterations.",
-        ("draws-blog",),
-        draws_protect,
-        "The target is heavy-tailed: few posts with very many comments make up most of any squared error, and whether "
-        "they are among the test rows differs from split to split.",
-    ),
-    Claim(
-        "Densities tell the same story",
-        "By MNLP the methods compare as they do by RMSE.",
-        ("aimpeak-mnlp", "airline-mnlp"),
-        densities_agree,
-        "All of these methods have one noise variance for all rows: what MNLP adds to RMSE is how well that variance, "
-        "and the uncertainty of the function, were learned.",
-    ),
-)

@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import AUTHORS
+from experiments.store import Results
+from experiments.tables import AUTHORS
 
 __all__ = ["by_draws", "by_method", "deviation", "on_shared_splits", "random_splits", "traced"]
 
@@ -14,7 +14,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 def random_splits(results: Results) -> Results:
-    """Without the authors' split, whose rows are other ones: means and deviations are over random splits."""
+    """Rows of random splits, over which means and deviations are: the authors' split has other rows."""
     return Results([row for row in results.rows if row["split"] != AUTHORS])
 
 
@@ -27,7 +27,7 @@ def traced(results: Results, suite: str, method: str = "sVBSSGP", gamma: float |
 
 
 def by_method(results: Results, suite: str, methods: Iterable[str]) -> dict[str, Results]:
-    """Traced runs of each method that has some, of the splits that all of these have."""
+    """Traced runs of each method that has any, of the splits that all of these have."""
     return on_shared_splits({method: traced(results, suite, method) for method in methods})
 
 
@@ -47,5 +47,5 @@ def on_shared_splits(groups: dict[Name, Results]) -> dict[Name, Results]:
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Of what splits were drawn from, by these; nan for one, which says nothing of it."""
+    """Deviation over splits, estimated from a sample of them; nan for one, which says nothing of it."""
     return statistics.stdev(values) if len(values) > 1 else math.nan

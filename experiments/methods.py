@@ -1,9 +1,10 @@
-"""The estimators of a suite, and how many rows one of their steps looks at."""
+"""The estimators of a suite, and the rows that one of their steps takes in."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.suites import Fit, Suite
 from ssgp import (
     DTCRegressor,
     ExactGPRegressor,
@@ -13,14 +14,14 @@ from ssgp import (
     SVBSSGPRegressor,
     VSSGPRegressor,
 )
-from ssgp.experiments.suites import Cell, Suite
-from ssgp.forest.sizes import STEPS
 
 __all__ = ["METHODS", "Method", "most_steps"]
 
 BATCH = 1000
 # Far above what sVBSSGP takes: it stops when its bound does.
 MOST_STEPS = 20_000
+# The forest's default, written out: a run tells whether it has taken all of them.
+FOREST_STEPS = 1500
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,19 @@ class Method:
     Attributes
     ----------
     make : callable
-        Takes suite, cell, number of steps (0 for the method's own) and seed to an estimator.
-    rows_a_step : callable
-        Takes suite and number of training rows to the rows that a step looks at; None for methods without steps.
+        Takes suite, fit, number of steps (0 for the method's default) and seed to an estimator.
+    rows_per_step : callable
+        Takes suite and number of training rows to the rows that a step takes in; None for methods without steps.
     stops_by_itself : bool
         Whether it may stop before it has taken all its steps; others do so only when something went wrong.
     """
 
-    make: Callable[[Suite, Cell, int, int], Any]
-    rows_a_step: Callable[[Suite, int], float] | None = None
+    make: Callable[[Suite, Fit, int, int], Any]
+    rows_per_step: Callable[[Suite, int], float] | None = None
     stops_by_itself: bool = False
 
 
-def _sparse_spectrum(suite: Suite, cell: Cell, n_steps: int, seed: int, **more: Any) -> SVBSSGPRegressor:  # noqa: ANN401
+def _sparse_spectrum(suite: Suite, cell: Fit, n_steps: int, seed: int, **more: Any) -> SVBSSGPRegressor:  # noqa: ANN401
     """A traced run takes all its steps; one to convergence stops when the bound does."""
     length = {"max_iter": n_steps, "tol": None} if n_steps else {"max_iter": MOST_STEPS}
     return SVBSSGPRegressor(
@@ -94,12 +95,12 @@ METHODS: dict[str, Method] = {
 
 def _forest(n_steps: int, seed: int) -> SpectralForestRegressor:
     """The default forest, or a small one of few steps."""
-    size: dict[str, Any] = {"max_iter": n_steps, "n_trees": 4, "leaf_size": 100} if n_steps else {}
+    size: dict[str, Any] = {"max_iter": FOREST_STEPS}
+    if n_steps:
+        size = {"max_iter": n_steps, "n_trees": 4, "leaf_size": 100}
     return SpectralForestRegressor(**size, n_jobs=1, random_state=seed)
 
 
 def most_steps(model: Any) -> int | None:  # noqa: ANN401  any regressor
     """Upper limit of a model's steps; None for the exact GP, which takes none."""
-    if isinstance(model, ExactGPRegressor):
-        return None
-    return STEPS if model.max_iter == "auto" else model.max_iter
+    return None if isinstance(model, ExactGPRegressor) else model.max_iter

@@ -5,9 +5,11 @@ import os
 import sys
 from pathlib import Path
 
-from ssgp.datasets import FOLDER_VARIABLE
-from ssgp.experiments.store import Store
-from ssgp.experiments.suites import SUITES
+from experiments.fits import evaluation
+from experiments.records import open_store, whole_or_quick
+from experiments.runner import run
+from experiments.suites import SUITES, reduced
+from experiments.tables import FOLDER_VARIABLE
 
 RESULTS = Path("results/experiments")
 QUICK_RESULTS = Path("results/experiments-quick")
@@ -15,24 +17,24 @@ PAGE = Path("figures/experiments")
 QUICK_PAGE = Path("figures/experiments-quick")
 
 
-def main(arguments: list[str] | None = None, name: str = "python -m ssgp.experiments") -> int:
-    """Run or draw; `name` is what the command is called in its help."""
-    options = _parser(name).parse_args(arguments)
-    store = Store(options.results or (QUICK_RESULTS if options.quick else RESULTS))
+def main(arguments: list[str] | None = None) -> int:
+    """Run or draw; returns an exit code."""
+    options = _parser().parse_args(arguments)
+    store = open_store(options.results or (QUICK_RESULTS if options.quick else RESULTS))
     out, code = options.out or (QUICK_PAGE if options.quick else PAGE), 0
     if options.command == "run":
-        from ssgp.experiments.runner import run
+        suites = [reduced(SUITES[name]) if options.quick else SUITES[name] for name in options.suites]
+        code = run(evaluation(suites, options.data), store, options.jobs)
+    # Every cell's process imports this module: matplotlib would be a part of its memory.
+    from experiments.page import write_page
 
-        code = run(options.suites, store, options.data, options.quick, options.jobs)
-    from ssgp.experiments.page import write_page
-
-    written = write_page(store.read(quick=options.quick or None), out)
-    print(f"{len(written)} figures and {out / 'index.html'}")
+    names = write_page(whole_or_quick(store.read(), options.quick or None), out)
+    print(f"{len(names)} figures and {out / 'index.html'}")
     return code
 
 
-def _parser(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=name, description="The paper's evaluation.")
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments", description="The paper's evaluation.")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="fit what has no results yet, then draw")
     draw = commands.add_parser("draw", help="draw figures and page from the results, without fitting")
@@ -47,9 +49,9 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    if (found := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"at least 1, got {found}")
-    return found
+    if (count := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"at least 1, got {count}")
+    return count
 
 
 if __name__ == "__main__":

@@ -1,16 +1,32 @@
-"""The paper's tables, read from files made here: no download is needed."""
+"""Tables and their splits, read from files made here: no download is needed."""
 
 import shutil
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ssgp import paper_tables
-from ssgp.datasets import FOLDER_VARIABLE, load_aimpeak, load_airline, load_blog
-from ssgp.paper_tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS, fingerprint, read_flights
+from conftest import DATA
+from evaluation import small_table
+from experiments import tables
+from experiments.tables import (
+    AIMPEAK_INPUTS,
+    AIRLINE_INPUTS,
+    BLOG_INPUTS,
+    FOLDER_VARIABLE,
+    SPLITS,
+    fingerprint,
+    load_aimpeak,
+    load_airline,
+    load_blog,
+    load_uci,
+    read_flights,
+    split_rows,
+)
+from ssgp import datasets
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +53,12 @@ class TestFolders:
         columns = {name: rng.normal(size=6) for name in [*AIMPEAK_INPUTS, "speed_kmh"]}
         table = pa.table({**columns, "split": [0, 1, 0, 0, 1, 0], "block": [0, 0, 1, 1, 2, 2]})
         pq.write_table(table, tmp_path / "aimpeak.parquet")
-        found = load_aimpeak(tmp_path)
-        assert found.test is not None
-        assert found.blocks is not None
-        assert found.test.tolist() == [False, True, False, False, True, False]
-        assert found.blocks.tolist() == [0, 0, 1, 1, 2, 2]
+        aimpeak = load_aimpeak(tmp_path)
+        assert aimpeak.test is not None
+        assert aimpeak.blocks is not None
+        assert aimpeak.test.tolist() == [False, True, False, False, True, False]
+        assert aimpeak.blocks.tolist() == [0, 0, 1, 1, 2, 2]
+        np.testing.assert_array_equal(SPLITS["aimpeak"](tmp_path, 0).y_test, columns["speed_kmh"][[1, 4]])
 
     def test_a_file_that_is_not_there_is_named(self, tmp_path, monkeypatch):
         with pytest.raises(FileNotFoundError, match=r"blog\.parquet is not there: the folder given"):
@@ -58,6 +75,65 @@ class TestFolders:
     def test_what_cannot_be_downloaded_says_how_to_get_it(self):
         with pytest.raises(FileNotFoundError, match=r"authors' repository .* columns t, m1"):
             load_aimpeak()
+
+
+class TestSplitsOfTheEvaluation:
+    def test_are_random_twentieths_that_a_seed_repeats(self):
+        table = small_table()
+        one, again, other = split_rows(table, "1"), split_rows(table, "1"), split_rows(table, "2")
+        np.testing.assert_array_equal(one.y_test, again.y_test)
+        assert set(one.y_test) != set(other.y_test)
+        assert len(one.y_train) + len(one.y_test) == len(table.y)
+        assert not set(one.y_train) & set(one.y_test)
+        assert len(one.y_test) == pytest.approx(40, abs=20)
+
+    def test_are_those_that_the_readme_describes(self):
+        table, test = small_table(), np.random.default_rng([2017, 3]).random(800) < 0.05
+        np.testing.assert_array_equal(split_rows(table, "3").y_test, table.y[test])
+
+    def test_the_authors_own(self):
+        np.testing.assert_array_equal(split_rows(small_table(), "authors").y_test, small_table().y[::20])
+
+    def test_a_table_without_one_says_so(self):
+        without = replace(small_table(), test=None)
+        with pytest.raises(ValueError, match="no split of its own"):
+            split_rows(without, "authors")
+        with pytest.raises(ValueError, match="no split of its own"):
+            without.split()
+
+    def test_rows_of_a_part_keep_to_their_side(self):
+        table = small_table()
+        whole, part = split_rows(table, "3"), split_rows(table, "3", 300)
+        assert len(part.y_train) + len(part.y_test) == 300
+        assert set(part.y_test) <= set(whole.y_test)
+
+
+class TestSplitsOfTheBenchmarks:
+    def test_of_a_uci_set_are_its_folds(self, tmp_path, rng):
+        (tmp_path / "uci").mkdir()
+        columns = {"x0": rng.normal(size=9), "x1": rng.normal(size=9), "y": rng.normal(size=9)}
+        pq.write_table(pa.table({**columns, "fold": np.arange(9) % 3}), tmp_path / "uci" / "energy.parquet")
+        split = SPLITS["energy"](tmp_path, 2)
+        np.testing.assert_array_equal(split.y_test, columns["y"][2::3])
+        assert split.X_train.shape == (6, 2)
+        assert split.feature_names == ("x0", "x1")
+
+    def test_a_uci_set_without_a_folder_says_what_to_do(self):
+        with pytest.raises(FileNotFoundError, match=r"uci/energy\.parquet .* set SSGP_DATA"):
+            load_uci("energy")
+
+    def test_of_airline_is_the_end_of_the_table(self, tmp_path, rng):
+        columns = write(tmp_path / "airline.parquet", [*AIRLINE_INPUTS, "ArrDelay"], 200, rng)
+        np.testing.assert_array_equal(SPLITS["airline"](tmp_path, 0).y_test, columns["ArrDelay"][190:])
+
+    def test_of_blog_is_a_random_twentieth(self, tmp_path, rng):
+        columns = write(tmp_path / "blog.parquet", [*BLOG_INPUTS, "y"], 400, rng)
+        test = np.random.default_rng(1).random(400) < 0.05
+        np.testing.assert_array_equal(SPLITS["blog"](tmp_path, 1).y_test, columns["y"][test])
+
+
+def test_what_left_the_library_is_here():
+    assert all(hasattr(tables, name) for name in datasets._MOVED)
 
 
 class FakePooch:
@@ -92,10 +168,10 @@ class TestBlogDownload:
 
     def test_is_read_once_and_kept(self, downloaded, monkeypatch):
         pooch, numbers, expected = downloaded
-        monkeypatch.setattr(paper_tables, "BLOG_FINGERPRINT", expected)
-        found = load_blog()
-        assert sorted(found.y) == sorted(numbers[:, -1])
-        assert found.X.shape == (30, 60)
+        monkeypatch.setattr(tables, "BLOG_FINGERPRINT", expected)
+        blog = load_blog()
+        assert sorted(blog.y) == sorted(numbers[:, -1])
+        assert blog.X.shape == (30, 60)
         load_blog()
         assert pooch.n_downloads == 1
 
@@ -107,7 +183,7 @@ class TestBlogDownload:
 
     def test_a_download_cut_short_is_tried_again(self, downloaded, monkeypatch):
         pooch, _, expected = downloaded
-        monkeypatch.setattr(paper_tables, "BLOG_FINGERPRINT", expected)
+        monkeypatch.setattr(tables, "BLOG_FINGERPRINT", expected)
         whole = pooch.archive.read_bytes()
         pooch.archive.write_bytes(whole[: len(whole) // 2])
         with pytest.raises(ValueError, match="zip file"):
@@ -125,12 +201,10 @@ def test_the_fingerprint_is_of_the_numbers_not_of_their_order(rng):
 
 
 def test_the_blog_of_uci_has_the_fingerprint():
-    from conftest import DATA
-
     path = DATA / "blog.parquet"
     if not path.exists():
         pytest.skip(f"the BLOG table is not at {path}; set SSGP_DATA to the folder that holds it")
-    assert fingerprint(pq.read_table(path), [*BLOG_INPUTS, "y"]) == paper_tables.BLOG_FINGERPRINT
+    assert fingerprint(pq.read_table(path), [*BLOG_INPUTS, "y"]) == tables.BLOG_FINGERPRINT
 
 
 def test_flights_of_the_data_expo(tmp_path):
@@ -145,8 +219,8 @@ def test_flights_of_the_data_expo(tmp_path):
     )
     (tmp_path / "planes.csv").write_text("tailnum,type,year\nN7\nN1,A,1998\nN2,A,None\nN3,A,2001\n")
     table = read_flights(tmp_path / "2008.csv", tmp_path / "planes.csv")
-    found = {name: table[name].to_pylist() for name in table.column_names}
-    assert found["ArrDelay"] == [-14, 14]
-    assert found["plane_age"] == [10, 7]
-    assert found["DepTime"] == [20 * 60 + 3, 6 * 60 + 28]
-    assert list(found) == [*AIRLINE_INPUTS, "ArrDelay"]
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    assert columns["ArrDelay"] == [-14, 14]
+    assert columns["plane_age"] == [10, 7]
+    assert columns["DepTime"] == [20 * 60 + 3, 6 * 60 + 28]
+    assert list(columns) == [*AIRLINE_INPUTS, "ArrDelay"]

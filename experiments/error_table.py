@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssgp.experiments.comparing import deviation, random_splits
-from ssgp.experiments.store import Results
-from ssgp.experiments.suites import AUTHORS
+from experiments.comparisons import deviation, random_splits
+from experiments.store import Results
+from experiments.tables import AUTHORS
 
 __all__ = ["COLUMNS", "PAPER", "Line", "notes", "table_lines"]
 
@@ -44,7 +44,7 @@ class Line:
     Attributes
     ----------
     suite, method : str
-        Which.
+        Names of the two.
     rmse, mnlp, seconds : tuple of float
         Mean and deviation over random splits; the latter is nan for one.
     n_splits : int
@@ -100,17 +100,17 @@ def table_lines(results: Results) -> list[Line]:
 
 def notes(lines: list[Line]) -> list[str]:
     """What a reader of these lines has to know of how their runs ended."""
-    found = ["Means and deviations over random splits. The spectral forest and the local objective are this library's."]
+    texts = ["Means and deviations over random splits. The spectral forest and the local objective are this library's."]
     given = [line for line in lines if not line.traced and line.n_stopped < line.n_splits]
     traced = [line for line in lines if line.traced]
     if given:
-        found.append(f"Stopped after a fixed number of steps, not by themselves: {_listed(given, _length)}.")
+        texts.append(f"Stopped after a fixed number of steps, not by themselves: {_listed(given, _length)}.")
     if traced:
-        found.append(
+        texts.append(
             f"As they were at the end of the traced runs: {_listed(traced, _length)}. Their times, marked with"
             f"{TRACED}, are of learning alone, without the final pass over all rows, which other times have."
         )
-    return found
+    return texts
 
 
 def _listed(lines: list[Line], about: Callable[[Line], str]) -> str:
@@ -122,17 +122,17 @@ def _listed(lines: list[Line], about: Callable[[Line], str]) -> str:
 
 
 def _length(line: Line) -> str:
-    some = f", {line.n_splits - line.n_stopped} of {line.n_splits} splits" if line.n_stopped else ""
-    return f"{line.steps:,}{some}"
+    part = f", {line.n_splits - line.n_stopped} of {line.n_splits} splits" if line.n_stopped else ""
+    return f"{line.steps:,}{part}"
 
 
 def ended(results: Results, suite: str, method: str) -> Results:
     """Where a method ended: its run to convergence, or, where it has none, the end of its traced run."""
-    own = results.where(suite=suite, method=method)
-    found = own.where(kind="converged")
-    if not found.rows and own.rows:
-        found = own.where(iteration=max(own.values("iteration")), n_draws=max(own.values("n_draws")))
-    return found.where(gamma=0.0) if method == "sVBSSGP" else found
+    rows = results.where(suite=suite, method=method)
+    last = rows.where(kind="converged")
+    if not last.rows and rows.rows:
+        last = rows.where(iteration=max(rows.values("iteration")), n_draws=max(rows.values("n_draws")))
+    return last.where(gamma=0.0) if method == "sVBSSGP" else last
 
 
 def _line(results: Results, suite: str, method: str) -> Line | None:

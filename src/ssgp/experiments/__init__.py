@@ -1,4 +1,0 @@
-"""The paper's evaluation, from raw data to a page: suites as data, a run that can be resumed, figures apart.
-
-``python -m ssgp.experiments run`` fits, ``python -m ssgp.experiments draw`` makes the figures and the page.
-"""
