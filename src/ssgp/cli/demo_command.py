@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.progress import observed
 from ssgp.cli.errors import INTERRUPTED
 from ssgp.cli.interrupts import InterruptCounter
@@ -17,7 +17,6 @@ from ssgp.forest.estimator import SpectralForestRegressor
 
 __all__ = ["demo_command"]
 
-Array = NDArray[np.floating]
 
 EXAMPLES = 5
 

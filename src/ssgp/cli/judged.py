@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.cli.columns import check_column
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.predictor import Predictor
@@ -15,8 +15,6 @@ from ssgp.tables.files import TableSource, check_columns, open_table
 from ssgp.tables.row_sample import RowSample
 
 __all__ = ["JudgedTable", "open_judged"]
-
-Array = NDArray[np.floating]
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
 """Mean and deviation of numbers that come in parts."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ssgp._utils.arrays import Array
 
 __all__ = ["Moments"]
-
-Array = NDArray[np.floating]
 
 
 class Moments:

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.names import hint, listed
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage
@@ -21,7 +20,6 @@ from ssgp.tables.writing import check_output, write_table
 
 __all__ = ["PredictOptions", "predict_command"]
 
-Array = NDArray[np.floating]
 
 ALL = "all"
 

@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from ssgp._utils.column_errors import ExtremeValuesError
@@ -24,7 +22,6 @@ from ssgp.tables.files import TableSource
 
 __all__ = ["Predictor", "check_model_file", "load_predictor"]
 
-Array = NDArray[np.floating]
 
 # What text in a CSV file is read as, by what the column held when the model was fitted.
 CSV_TYPES = {

@@ -4,8 +4,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.distributions.base import Distribution
@@ -13,7 +13,6 @@ from ssgp.distributions.normal import NormalDistribution
 
 __all__ = ["LEVELS", "Judge", "Judged", "Scores", "judge_constant", "scores_text"]
 
-Array = NDArray[np.floating]
 
 # Of the intervals that are looked at.
 LEVELS = (0.5, 0.9, 0.95)
@@ -44,7 +43,7 @@ class Judged:
     mean: Array
     log_density: Array
     cdf: Array
-    detailed: NDArray[np.integer]
+    detailed: Indices
     crps: Array
     width: Array
 
@@ -75,7 +74,7 @@ class Judge:
         return Judged(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-def judge_rows(said: Distribution, y: Array, detailed: NDArray[np.integer]) -> Judged:
+def judge_rows(said: Distribution, y: Array, detailed: Indices) -> Judged:
     """Predictive distributions beside targets y (n,), the rows of these numbers in detail."""
     closer = said[detailed]
     low, high = np.split(closer.quantile(TAILS), 2, axis=1)

@@ -1,15 +1,13 @@
 """The column that is predicted, as numbers."""
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.cli.errors import CommandError
 from ssgp.tables.arrow_columns import Column, family, numbers
 
 __all__ = ["target_of"]
 
-Array = NDArray[np.floating]
 
 NUMERIC = ("numbers", "truth values", "durations", "nothing")
 

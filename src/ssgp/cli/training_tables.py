@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.names import listed
 from ssgp._utils.sampling import random_rows
 from ssgp.cli.columns import ColumnRoles
@@ -27,8 +27,6 @@ from ssgp.tables.files import BATCH_ROWS, TableSource
 
 __all__ = ["Part", "StreamedTable", "TrainingTable", "WholeTable"]
 
-Array = NDArray[np.floating]
-Indices = NDArray[np.integer]
 
 LEAST_ROWS = 2
 
@@ -41,7 +39,7 @@ class Part:
     y: Array
     weight: Array | None
 
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> "Part":
+    def __getitem__(self, chosen: Mask) -> "Part":
         """Some of them."""
         weight = None if self.weight is None else self.weight[chosen]
         return Part(self.table.filter(pa.array(chosen)), self.y[chosen], weight)
@@ -233,7 +231,7 @@ class _WeightCheck:
         self._n_rows = self._n_known = self._n_faults = 0
         self._first: int | None = None
 
-    def add(self, rows: pa.Table, known: NDArray[np.bool_]) -> None:
+    def add(self, rows: pa.Table, known: Mask) -> None:
         """Look at the next rows of the table."""
         if self._name is None:
             return
@@ -272,7 +270,7 @@ def _held_out(n_rows: int, share: float, seed: int) -> Indices:
     return random_rows(n_rows, n_held, seed)
 
 
-def _marked(parts: Iterator[Part], numbers: Indices) -> Iterator[tuple[Part, NDArray[np.bool_]]]:
+def _marked(parts: Iterator[Part], numbers: Indices) -> Iterator[tuple[Part, Mask]]:
     """Parts, and which of their rows have one of these numbers, ascending, counted over all parts."""
     start = 0
     for part in parts:

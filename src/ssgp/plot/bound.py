@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.arrays import Array
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import steps_of
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundDisplay"]
 
-Array = NDArray[np.floating]
 
 POINTS = 1000
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.plot.display import Display
 from ssgp.plot.predictive import Judged
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CoverageByDeviationDisplay", "CoverageDisplay", "ErrorByDeviationDisplay", "PITDisplay"]
 
-Array = NDArray[np.floating]
 
 MAX_ROWS = 20_000
 NOMINAL = np.round(np.append(np.arange(0.05, 0.96, 0.05), 0.99), 2)
@@ -174,13 +174,13 @@ class DeviationGroups:
         Share of observations inside their interval.
     """
 
-    size: NDArray[np.integer]
+    size: Indices
     deviation: Array
     error: Array
     covered: Array
 
     @classmethod
-    def of(cls, error: Array, deviation: Array, inside: NDArray[np.bool_], n_groups: int) -> Self:
+    def of(cls, error: Array, deviation: Array, inside: Mask, n_groups: int) -> Self:
         """From errors, deviations and whether intervals hold the observation, shapes (n,)."""
         order = np.argsort(deviation, kind="stable")
         groups: Sequence[NDArray] = [part for part in np.array_split(order, n_groups) if len(part)]

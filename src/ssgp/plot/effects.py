@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import predictive_of
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EffectDisplay", "share_limits"]
 
-Array = NDArray[np.floating]
 
 MAX_ROWS = 100
 RUG = 100

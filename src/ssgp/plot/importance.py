@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_target
 from ssgp.metrics import rmse
 from ssgp.plot.display import Display
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ImportanceDisplay"]
 
-Array = NDArray[np.floating]
 
 MAX_ROWS = 2000
 MOST_SHOWN = 12

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.arrays import Indices
 from ssgp._utils.checks import check_count
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
 from ssgp.tables.encoder import TableEncoder
@@ -47,7 +47,7 @@ class InputTable:
         max_rows: int,
         random_state: int,
         feature_names: Sequence[str] | None = None,
-    ) -> tuple["InputTable", NDArray[np.integer]]:
+    ) -> tuple["InputTable", Indices]:
         """At most `max_rows` rows of an array or table that a fitted model takes, at random, and which they are."""
         check_is_fitted(model)
         n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
@@ -59,7 +59,7 @@ class InputTable:
         cls,
         model: Any,  # noqa: ANN401
         X: Any,  # noqa: ANN401
-        rows: NDArray[np.integer],
+        rows: Indices,
         feature_names: Sequence[str] | None,
     ) -> "InputTable":
         first = steps_of(model)[0]
@@ -107,7 +107,7 @@ class InputTable:
             raise ValueError(f"there is no column {name!r}; columns are {', '.join(map(repr, self.names))}")
         return self.table.column(name)
 
-    def take(self, rows: NDArray[np.integer]) -> "InputTable":
+    def take(self, rows: Indices) -> "InputTable":
         """Some of the rows."""
         return replace(self, table=self.table.take(rows))
 
@@ -135,7 +135,7 @@ def steps_of(model: Any) -> list[Any]:  # noqa: ANN401
     return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
-def draw_rows(n_rows: int, max_rows: int, random_state: int) -> NDArray[np.integer]:
+def draw_rows(n_rows: int, max_rows: int, random_state: int) -> Indices:
     """All rows, or so many at random, in the order of the table."""
     if n_rows <= max_rows:
         return np.arange(n_rows)

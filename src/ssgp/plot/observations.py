@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ssgp._utils.arrays import Array
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.plot.display import Display
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["IntervalDisplay", "ObservedDisplay"]
 
-Array = NDArray[np.floating]
 
 # Ends of the 95 % and the 50 % intervals.
 LEVELS = (0.025, 0.25, 0.75, 0.975)

@@ -5,16 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_count, check_target
 from ssgp.distributions.base import Distribution
 from ssgp.plot.inputs import InputTable, steps_of
 
 __all__ = ["Judged", "encoded", "predictive_of"]
-
-Array = NDArray[np.floating]
 
 
 def predictive_of(model: Any, inputs: InputTable) -> Distribution:  # noqa: ANN401

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import predictive_of
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["UncertaintyDisplay"]
 
-Array = NDArray[np.floating]
 
 MAX_ROWS = 20_000
 
@@ -168,7 +168,7 @@ def _edges(values: NDArray, n_bins: int) -> NDArray:
     return np.concatenate([distinct[:1] - steps[:1], distinct[:-1] + steps, distinct[-1:] + steps[-1:]])
 
 
-def _labels(variation: Variation, edges: NDArray) -> NDArray[np.integer]:
+def _labels(variation: Variation, edges: NDArray) -> Indices:
     """Number of each row's bin, -1 for those of none."""
     values = variation.where_rows_are
     if variation.scale == "category":
@@ -178,5 +178,5 @@ def _labels(variation: Variation, edges: NDArray) -> NDArray[np.integer]:
     return np.where(_missing(values), -1, bins)
 
 
-def _missing(values: NDArray) -> NDArray[np.bool_]:
+def _missing(values: NDArray) -> Mask:
     return np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Indices
 from ssgp.plot.inputs import InputTable
 from ssgp.tables.arrow_columns import Column, compute, family, instants, numbers, texts
 from ssgp.tables.encodings import DAY, MISSING_TIME, OneHot, TargetMeans, Time
@@ -103,7 +104,7 @@ def _of_categories(column: Column, name: str) -> list[Variation]:
     return [Variation(name, name, "category", np.array(names), own, partial(_all_at, column, rows))]
 
 
-def _all_at(column: Column, rows: NDArray[np.integer], i: int) -> Column:
+def _all_at(column: Column, rows: Indices, i: int) -> Column:
     """A column whose rows all have the value of one of them."""
     return column.take(pa.array(np.full(len(column), rows[i])))
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.metrics import rmse
@@ -13,7 +13,6 @@ from ssgp.plot.predictive import Judged
 
 __all__ = ["Score", "baseline_scores", "score"]
 
-Array = NDArray[np.floating]
 # Takes inputs and targets to learn from, and inputs to predict, to predicted means.
 Learner = Callable[[Array, Array, Array], Array]
 
@@ -73,7 +72,7 @@ def _score(name: str, y: Array, mean: Array, said: Distribution, pit: Array) -> 
     return Score(name, rmse(y, mean), float(np.mean(np.abs(y - mean))), float(surprise), float(covered))
 
 
-def _cross_fitted(learner: Learner, X: Array, y: Array, fold: NDArray[np.integer]) -> NormalDistribution:
+def _cross_fitted(learner: Learner, X: Array, y: Array, fold: Indices) -> NormalDistribution:
     """Predictions of every fold from the others, with the deviation that errors have there."""
     mean, deviation = np.empty(len(y)), np.empty(len(y))
     for number in range(FOLDS):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from ssgp import __version__
+from ssgp._utils.arrays import Array
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay
@@ -43,7 +43,6 @@ __all__ = [
     "unsure_note",
 ]
 
-Array = NDArray[np.floating]
 
 STYLE = (
     BASE_STYLE

@@ -10,11 +10,11 @@ import pyarrow.compute
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.column_errors import InfiniteValuesError
 
 __all__ = ["Column", "compute", "family", "instants", "is_array", "numbers", "texts", "to_table"]
 
-Array = NDArray[np.floating]
 # A pyarrow.ChunkedArray: pyarrow has no annotations, and makes its functions when it is imported.
 Column = Any
 compute: Any = pyarrow.compute

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target
 from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
@@ -20,8 +21,6 @@ from ssgp.tables.encoding_fit import KINDS, ColumnFitting
 from ssgp.tables.encodings import ColumnEncoding, Dropped
 
 __all__ = ["TableEncoder"]
-
-Array = NDArray[np.floating]
 
 
 class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
@@ -134,7 +133,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def sampled_rows(self, n_rows: int) -> NDArray[np.integer]:
+    def sampled_rows(self, n_rows: int) -> Indices:
         """Rows of a table of that size that encodings are fitted to, ascending."""
         if n_rows <= self.max_rows:
             return np.arange(n_rows)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import TargetEncoder
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.column_errors import UnusableTypeError
 from ssgp.tables.arrow_columns import Column, compute, family, instants, numbers, texts
 from ssgp.tables.encodings import (
@@ -26,7 +27,6 @@ from ssgp.tables.encodings import (
 
 __all__ = ["KINDS", "ColumnFitting", "kind_of"]
 
-Array = NDArray[np.floating]
 FAMILIES = {
     "number": ("numbers", "truth values", "durations", "text"),
     "time": ("times", "times with a time zone", "times of day", "text"),

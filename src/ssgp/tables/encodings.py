@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.tables.arrow_columns import Column, compute, instants, numbers, texts
 
 __all__ = ["ColumnEncoding", "Dropped", "Number", "OneHot", "TargetMeans", "Time", "category_codes", "phases"]
 
-Array = NDArray[np.floating]
 DAY = 86_400_000_000
 MISSING_TIME = np.iinfo(np.int64).min
 CYCLES = {"hour": "hour of day", "weekday": "day of week", "yearday": "day of year"}
@@ -230,7 +230,7 @@ class TargetMeans:
         return what + _said_of_missing(self.n_missing, self.n_rows, "a category of their own")
 
 
-def category_codes(column: Column, categories: NDArray[Any]) -> NDArray[np.integer]:
+def category_codes(column: Column, categories: NDArray[Any]) -> Indices:
     """Number of each row's category, that after the last where it is missing, -1 where it is new."""
     strings = texts(column)
     known = compute.index_in(strings, value_set=pa.array(categories, pa.large_string()))

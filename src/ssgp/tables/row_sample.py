@@ -2,7 +2,8 @@
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+
+from ssgp._utils.arrays import Array
 
 __all__ = ["RowSample"]
 
@@ -29,7 +30,7 @@ class RowSample:
         self.n_seen = 0
         self._max_rows, self._rng = max_rows, np.random.default_rng(random_state)
         self._kept: pa.Table | None = None
-        self._drawn: NDArray[np.floating] = np.empty(0)
+        self._drawn: Array = np.empty(0)
 
     def add(self, batch: pa.Table) -> None:
         """More rows."""
