@@ -87,7 +87,7 @@ def fit_command(options: FitOptions, output: Output) -> int:
     text = [_columns_text(encoder), _training_text(options.model, found["training"], seconds)]
     if options.hold_out:
         found["held_out"] = _judged(Predictor(encoder, regressor, notes), rows)
-        text.append(_held_out_text(found["held_out"], rows.n_rows - rows.n_learned, roles.weight))
+        text.append(_held_out_text(found["held_out"], rows.n_rows - rows.n_training, roles.weight))
     end = ", stopped by Ctrl-C: it has learned less than it could" if interrupted else ""
     text.append(f"Saved to {options.out} after {duration(time.perf_counter() - began)}{end}")
     output.result(found, "\n".join(text))
@@ -180,7 +180,7 @@ def _notes(roles: ColumnRoles, rows: TrainingTable, seconds: float) -> dict[str,
         "target_deviation": rows.moments.deviation,
         "key": roles.key,
         "weight": roles.weight,
-        "n_rows": rows.n_learned,
+        "n_rows": rows.n_training,
         "n_rows_without_target": rows.n_missing,
         "n_rows_without_weight": rows.n_weightless,
         "fit_seconds": round(seconds, 3),

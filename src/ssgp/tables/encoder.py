@@ -1,5 +1,6 @@
 """From a table of mixed columns to the numbers that regressors need."""
 
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -17,6 +18,7 @@ from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
 from ssgp.saving.mixin import SaveMixin
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
+from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.encoding_fit import KINDS, ColumnFitting
 from ssgp.tables.encodings import ColumnEncoding, Dropped
 
@@ -133,31 +135,99 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform_batches(self, read: ReadBatches, n_rows: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Fit to a table larger than memory, and encode it batch by batch, as `fit_transform` would encode it at once.
+
+        At most `max_rows` random rows are in memory together, and one batch. The encoder is fitted when this returns;
+        batches are encoded one after the other, while they are asked for.
+
+        Parameters
+        ----------
+        read : callable
+            Returns the batches of the table: tuples ``(X, y)`` or ``(X, y, sample_weight)`` of a table as `fit` takes
+            it, its targets, and its weights, which the encoder passes on. It is called twice, or three times where
+            `n_rows` is not given, and has to return the same batches each time.
+        n_rows : int, optional
+            Rows of all batches together; they are counted if it is not given.
+
+        Returns
+        -------
+        iterator of tuple
+            The batches with the table as floats, an array of shape (m, k) for m rows, and all else as it was: what
+            `SpectralForestRegressor.fit_batches` takes. Batches without rows are left out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pyarrow as pa
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from ssgp import SpectralForestRegressor, TableEncoder
+        >>> rng = np.random.default_rng(0)
+        >>> town = rng.integers(20, size=600)
+        >>> table = pa.table({"town": [f"town {i}" for i in town], "rent": town + rng.normal(size=600)})
+        >>> def read():
+        ...     for start in range(0, 600, 100):
+        ...         part = table.slice(start, 100)
+        ...         yield part.select(["town"]), part["rent"]
+        >>> encoder, forest = TableEncoder(), SpectralForestRegressor(2, max_iter=20, random_state=0)
+        >>> model = make_pipeline(encoder, forest.fit_batches(encoder.fit_transform_batches(read)))
+        >>> print(encoder.describe())
+        town: 20 categories as the target's mean in each, smoothed
+        >>> bool(abs(model.predict(pa.table({"town": ["town 7"]}))[0] - 7) < 1)
+        True
+        """
+        batches = TableBatches(read, n_rows)
+        sample = self.sampled_rows(batches.n_rows)
+        table, target = batches.take(sample)
+        encoded_sample = self._fit_sample(table, target, batches.named)
+        return self._encode_batches(batches, sample, encoded_sample)
+
     def sampled_rows(self, n_rows: int) -> Indices:
-        """Rows of a table of that size that encodings are fitted to, ascending."""
+        """Numbers of the rows that encodings are fitted to in a table of `n_rows` rows, ascending."""
         if n_rows <= self.max_rows:
             return np.arange(n_rows)
         return np.sort(random_rows(n_rows, self.max_rows, self.random_state))
 
     def _fit(self, X: Any, y: ArrayLike | None) -> Array:  # noqa: ANN401
-        table = to_table(X)
+        table, named = to_table(X), not is_array(X)
         if not (table.num_rows and table.num_columns):
             raise ValueError(
                 f"Found array with {table.num_rows} sample(s) and {table.num_columns} feature(s) "
                 f"(shape={table.shape}) while a minimum of 1 is required: X has no rows or no columns"
             )
-        kinds = self._checked_kinds(table)
         target = None if y is None else check_target(y, cast(Any, table))
-        some = self.sampled_rows(table.num_rows)
-        if len(some) == table.num_rows:
-            columns, encoded = self._fit_columns(table, target, kinds)
-            self._remember(X, table, columns)
-            return encoded
-        columns, sampled = self._fit_columns(table.take(some), None if target is None else target[some], kinds)
-        self._remember(X, table, columns)
-        encoded = self._encoded(table)
-        encoded[some] = sampled
+        sample = self.sampled_rows(table.num_rows)
+        if len(sample) == table.num_rows:
+            return self._fit_sample(table, target, named)
+        encoded_sample = self._fit_sample(table.take(sample), None if target is None else target[sample], named)
+        encoded = self._encode(table)
+        encoded[sample] = encoded_sample
         return encoded
+
+    def _fit_sample(self, table: pa.Table, target: Array | None, named: bool) -> Array:
+        """Fit to these rows, and encode them, cross-fitted."""
+        columns, encoded = self._fit_columns(table, target, self._checked_kinds(table))
+        self.columns_ = columns
+        self.n_features_in_ = table.num_columns
+        self._families = {field.name: family(field.type) for field in table.schema}
+        vars(self).pop("feature_names_in_", None)
+        if named:
+            self.feature_names_in_ = np.array(table.column_names, dtype=object)
+        return encoded
+
+    def _encode_batches(
+        self, batches: TableBatches, sample: Indices, encoded_sample: Array
+    ) -> Iterator[tuple[Any, ...]]:
+        """Encoded batches, the rows of the sample as they were cross-fitted."""
+        selection, n_before = RowSelection(sample), 0
+        for table, others in batches:
+            sampled = selection.next_batch(table.num_rows)
+            n_sampled = int(sampled.sum())
+            encoded = self._encode(table)
+            encoded[sampled] = encoded_sample[n_before : n_before + n_sampled]
+            n_before += n_sampled
+            yield encoded, *others
 
     def _fit_columns(
         self, table: pa.Table, target: Array | None, kinds: dict[str, str]
@@ -194,9 +264,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
                 f"X has {table.num_columns} features, but TableEncoder is expecting {self.n_features_in_} "
                 "features as input"
             )
-        return self._encoded(table)
+        return self._encode(table)
 
-    def _encoded(self, table: pa.Table) -> Array:
+    def _encode(self, table: pa.Table) -> Array:
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
         return np.column_stack([column.encode(self._column(table, column.name)) for column in used])
 
@@ -226,14 +296,6 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
             if name not in table.column_names:
                 raise ValueError(f"kinds has {name!r}, and X has no such column{hint(name, table.column_names)}")
         return dict(self.kinds or {})
-
-    def _remember(self, X: Any, table: pa.Table, columns: list[ColumnEncoding]) -> None:  # noqa: ANN401
-        self.columns_ = columns
-        self.n_features_in_ = table.num_columns
-        self._families = {field.name: family(field.type) for field in table.schema}
-        vars(self).pop("feature_names_in_", None)
-        if not is_array(X):
-            self.feature_names_in_ = np.array(table.column_names, dtype=object)
 
     def _column(self, table: pa.Table, name: str) -> Column:
         """A column of a table, if it is there and holds what it held in fit."""
