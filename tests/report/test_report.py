@@ -65,7 +65,7 @@ def page(written):
 
 def judged_at(pit) -> Any:
     """Rows, of which it is known no more than where their targets are in their distributions."""
-    return SimpleNamespace(y=pit, pit=pit, rows=f"{len(pit)} rows")
+    return SimpleNamespace(y=pit, pit=pit, description=f"{len(pit)} rows")
 
 
 class TestNumbers:
