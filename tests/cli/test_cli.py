@@ -113,7 +113,7 @@ class TestFit:
     @pytest.mark.parametrize("memory", ["enough", "too little"])
     def test_codes_that_look_like_numbers_in_some_files(self, memory, tmp_path, monkeypatch):
         if memory == "too little":
-            monkeypatch.setattr("ssgp.cli.memory.BYTES_A_VALUE", 1e9)
+            monkeypatch.setattr("ssgp.cli.memory.BYTES_PER_VALUE", 1e9)
         (data := tmp_path / "data").mkdir()
         for name, codes in {"0.csv": ["007", "10"], "1.csv": ["A0", "10"]}.items():
             (data / name).write_text(

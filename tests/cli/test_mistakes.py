@@ -18,7 +18,7 @@ pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import QUICK, fails, fill, run
 from ssgp.cli.app import Model
 from ssgp.cli.output import Output
-from ssgp.cli.progress_display import LineDisplay, Pace, TerminalDisplay
+from ssgp.cli.progress_display import LineDisplay, RateMeter, TerminalDisplay
 from ssgp.cli.settings import MODELS
 
 SOURCE = Path(ssgp.__file__).parents[1]
@@ -246,7 +246,7 @@ class TestProgress:
     def test_a_count_that_begins_anew_has_a_pace_of_its_own(self, monkeypatch):
         clock = iter([0.0, 1.0, 10.0, 12.0])
         monkeypatch.setattr("ssgp.cli.progress_display.time.monotonic", lambda: next(clock))
-        pace = Pace()
+        pace = RateMeter()
         assert [pace("tree", done) for done in (1, 4, 1, 2)] == [None, 3.0, None, 0.5]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from ssgp import SpectralForestRegressor
 from ssgp.cli.predictor import Predictor
-from ssgp.cli.scores import DETAILED_ROWS, Judge, Scores, judge_rows
+from ssgp.cli.scores import DETAILED_ROWS, RowScorer, Scores, score_rows
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import ROWS_PER_TASK
 
@@ -35,12 +35,12 @@ def judged(model, rows, judge, batch):
 
 
 def judge_all(y, mean, std):
-    return judge_rows(NormalDistribution(mean, std), y, np.arange(len(y)))
+    return score_rows(NormalDistribution(mean, std), y, np.arange(len(y)))
 
 
 def test_some_rows_stand_for_all(model, rows):
-    everything = judged(model, rows, Judge(N_ROWS), 10_000)
-    some = judged(model, rows, Judge(40 * DETAILED_ROWS), 10_000)
+    everything = judged(model, rows, RowScorer(N_ROWS), 10_000)
+    some = judged(model, rows, RowScorer(40 * DETAILED_ROWS), 10_000)
     assert some["rmse"] == everything["rmse"]
     assert some["crps"] != everything["crps"]
     assert some["crps"] == pytest.approx(everything["crps"], rel=0.15)
@@ -50,14 +50,14 @@ def test_some_rows_stand_for_all(model, rows):
 
 def test_a_small_batch_of_a_large_table_counts(model, rows):
     X, y = rows
-    found = Judge(10**9)(Predictor(None, model, {}), X[:3], y[:3])
+    found = RowScorer(10**9)(Predictor(None, model, {}), X[:3], y[:3])
     assert len(found.crps) == 1
     assert np.isfinite(found.crps).all()
 
 
 def test_it_is_told_which_rows_were_looked_at_in_detail(model, rows):
     X, y = rows
-    found = Judge(400 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    found = RowScorer(400 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
     assert found.detailed.max() > 2 * ROWS_PER_TASK
     low, high = model.predict_interval(X[found.detailed], coverage=0.9).T
     np.testing.assert_allclose(found.width[:, 1], high - low, rtol=1e-6)
@@ -86,7 +86,7 @@ def test_a_weight_counts_as_so_many_rows():
 def test_some_rows_stand_for_all_by_their_weights(model, rows):
     X, y = rows
     weight = np.random.default_rng(0).uniform(0.1, 5, len(y))
-    judged = Judge(40 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    judged = RowScorer(40 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
     scores = Scores(0.0)
     scores.add(y, judged, weight)
     found = scores.summary()
@@ -114,7 +114,7 @@ def test_crps_agrees_with_its_integral(model, rows):
     cdf = np.stack([mixture.cdf(np.full(400, at)) for at in grid], axis=1)
     beyond = (cdf - (grid >= y[some, None])) ** 2
     expected = np.sum(0.5 * (beyond[:, 1:] + beyond[:, :-1]) * np.diff(grid), axis=1).mean()
-    found = Judge(400)(Predictor(None, model, {}), X[some], y[some]).crps.mean()
+    found = RowScorer(400)(Predictor(None, model, {}), X[some], y[some]).crps.mean()
     assert found == pytest.approx(expected, rel=1e-3)
 
 

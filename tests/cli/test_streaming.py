@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def too_large(monkeypatch):
     """As if every table were larger than memory."""
-    monkeypatch.setattr("ssgp.cli.memory.BYTES_A_VALUE", 1e9)
+    monkeypatch.setattr("ssgp.cli.memory.BYTES_PER_VALUE", 1e9)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.moments import Moments
 from ssgp.cli.output import amount
 from ssgp.cli.progress_display import Display
-from ssgp.cli.targets import target_of
+from ssgp.cli.targets import numeric_values
 from ssgp.tables.arrow_columns import family
 from ssgp.tables.batches import RowSelection
 from ssgp.tables.files import BATCH_ROWS, TableSource
@@ -98,7 +98,7 @@ class WholeTable:
             raise CommandError(f"{source.name!r} has no rows, only names of columns: {listed(table.column_names)}")
         self.target_holds = family(table.schema.field(roles.target).type)
         weights = _WeightCheck(roles.weight)
-        weights.add(table, np.isfinite(target_of(table[roles.target], roles.target)))
+        weights.add(table, np.isfinite(numeric_values(table[roles.target], roles.target)))
         weights.raise_if_invalid()
         rows, self.n_missing = _labelled_rows(table, roles)
         self.n_rows = len(rows)
@@ -179,7 +179,7 @@ class StreamedTable:
         n_read = n_missing = 0
         target, weights = self._roles.target, _WeightCheck(self._roles.weight)
         for table in self._source.batches([name for name in (target, self._roles.weight) if name is not None]):
-            row_has_target = np.isfinite(target_of(table[target], target))
+            row_has_target = np.isfinite(numeric_values(table[target], target))
             weights.add(table, row_has_target)
             n_read, n_missing = n_read + table.num_rows, n_missing + int((~row_has_target).sum())
             display("row", n_read, self._source.n_rows)
@@ -214,11 +214,11 @@ def _may_need_floats(kind: pa.DataType) -> bool:
 
 def _labelled_rows(table: pa.Table, roles: ColumnRoles) -> tuple[LabelledRows, int]:
     """Rows to use, and the number of those whose target is missing."""
-    y = target_of(table[roles.target], roles.target)
+    y = numeric_values(table[roles.target], roles.target)
     row_has_target = np.isfinite(y)
     if not row_has_target.all():
         table, y = table.filter(pa.array(row_has_target)), y[row_has_target]
-    weight = None if roles.weight is None else target_of(table[roles.weight], roles.weight, "the weight")
+    weight = None if roles.weight is None else numeric_values(table[roles.weight], roles.weight, "the weight")
     rows = LabelledRows(table.select(roles.features), y, weight)
     n_missing = int((~row_has_target).sum())
     return (rows, n_missing) if weight is None or (weight > 0).all() else (rows[weight > 0], n_missing)
@@ -242,7 +242,7 @@ class _WeightCheck:
         """Look at the next rows of the table."""
         if self._name is None:
             return
-        weight = target_of(table[self._name].filter(pa.array(row_has_target)), self._name, "the weight")
+        weight = numeric_values(table[self._name].filter(pa.array(row_has_target)), self._name, "the weight")
         invalid = np.flatnonzero(row_has_target)[~(weight >= 0)]
         if len(invalid) and self._first_invalid is None:
             self._first_invalid = self._n_rows + int(invalid[0])
