@@ -165,7 +165,7 @@ def test_memory_decides(folder):
 
 def test_whole_numbers_and_nothing_may_become_others(tmp_path, too_large, monkeypatch):
     """Arrow takes the type of a column in a text file from its first block."""
-    monkeypatch.setattr("ssgp.tables.formats.CSV_BLOCK", 1 << 12)
+    monkeypatch.setattr("ssgp.tables.formats.CSV_BLOCK_BYTES", 1 << 12)
     number = np.arange(3000, dtype=float) % 1000
     number[-1] = 0.5
     texts = [f"{value:g},{'' if i < 2000 else i % 5},{i % 7}" for i, value in enumerate(number)]
@@ -203,7 +203,7 @@ def test_a_column_of_nothing_but_missing_targets(folder, too_large):
 
 
 def test_weights_are_counted_over_all_parts(tmp_path, too_large, monkeypatch):
-    monkeypatch.setattr("ssgp.tables.formats.CSV_BLOCK", 64)
+    monkeypatch.setattr("ssgp.tables.formats.CSV_BLOCK_BYTES", 64)
     rows = ["1,,", *(f"{i},{i},1" for i in range(50)), "1,2,-1", "1,2,3", "1,2,"]
     (tmp_path / "t.csv").write_text("\n".join(["x,y,w", *rows]))
     arguments = (tmp_path / "t.csv", "--target", "y", "--weight", "w", "--out", tmp_path / "m")

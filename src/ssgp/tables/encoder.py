@@ -1,4 +1,4 @@
-"""From a table of mixed columns to the numbers that regressors need."""
+"""The encoder that turns a table of mixed columns into the numbers that regressors need."""
 
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -19,7 +19,7 @@ from ssgp._utils.sampling import random_rows
 from ssgp.saving.mixin import SaveMixin
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
-from ssgp.tables.encoding_fit import KINDS, ColumnFitting
+from ssgp.tables.encoding_fit import KINDS, ColumnFitter
 from ssgp.tables.encodings import ColumnEncoding, Dropped
 
 __all__ = ["TableEncoder"]
@@ -32,11 +32,11 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     hour of day, day of week and day of year where these vary, and days since the first. Few categories become a feature
     each; many become the smoothed mean of the target in each, cross-fitted in `fit_transform` so that no row sees
     its own target. Missing values (null, NaN, the empty string) are imputed by the median, with an indicator
-    where there were some in `fit`. What says nothing is dropped: columns that are constant, empty, or
+    where there were some in `fit`. Columns that tell nothing are dropped: constant ones, empty ones, and
     text that is different in nearly every row. `describe` tells what became of every column.
 
-    Weights are no part of it: every row counts once in medians, in means of the target and in what is dropped. Rows
-    that are not to count at all have to be left out.
+    Weights are not used: every row counts once in medians, in means of the target and in what is dropped. Rows
+    of weight zero have to be left out beforehand.
 
     New categories and missing values are fine in `transform`. A column that is missing, renamed or of another type is
     an error that names it, as is infinity. Columns that were not there in `fit` are ignored.
@@ -47,20 +47,20 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         How to encode columns, by name, where their type does not tell: ``"number"``, ``"time"``, ``"category"``
         or ``"drop"``.
     max_one_hot : int, default=10
-        Categories up to which each becomes a feature of its own.
+        Most categories that become one feature each.
     smooth : "auto" or float, default="auto"
-        How many rows the mean of all rows counts for in the mean of a category; see scikit-learn's `TargetEncoder`.
+        Weight of the mean of all rows in the mean of a category, in rows; see scikit-learn's `TargetEncoder`.
     cv : int, default=5
-        Folds of cross-fitting.
+        Number of folds of cross-fitting.
     max_rows : int, default=500,000
-        Rows that encodings are fitted to: of a larger table a random sample, which alone needs cross-fitting.
+        Most rows that encodings are fitted to: a random sample of a larger table, which alone is cross-fitted.
     random_state : int or None, default=0
         Seed of the folds and of the sample.
 
     Attributes
     ----------
     columns_ : list of ColumnEncoding
-        What is done to each column.
+        Encodings of the columns.
     families_ : dict of str
         What each column held: ``"numbers"``, ``"text"``, ``"times"``, ...
     n_features_in_, feature_names_in_
@@ -113,13 +113,13 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ANN401
-        """Look at the columns of a table; see `fit_transform`."""
+        """Fit the encodings of a table's columns; see `fit_transform`."""
         self._fit(X, y)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: ArrayLike | None = None) -> Array:  # noqa: ANN401
-        """Look at the columns of a table, and encode it without letting a row see its own target.
+        """Fit the encodings of a table's columns, and encode it without letting a row see its own target.
 
         Parameters
         ----------
@@ -232,9 +232,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     def _fit_columns(
         self, table: pa.Table, target: Array | None, kinds: dict[str, str]
     ) -> tuple[list[ColumnEncoding], Array]:
-        """Encodings of the columns, and what they make of these rows, cross-fitted."""
-        fitting = ColumnFitting(target, self.max_one_hot, self.smooth, self.cv, self.random_state)
-        fitted = [fitting(table.column(name), name, kinds.get(name)) for name in table.column_names]
+        """Encodings of the columns, and these rows encoded by them, cross-fitted."""
+        fitter = ColumnFitter(target, self.max_one_hot, self.smooth, self.cv, self.random_state)
+        fitted = [fitter(table.column(name), name, kinds.get(name)) for name in table.column_names]
         columns = [encoding for encoding, _ in fitted]
         if all(isinstance(column, Dropped) for column in columns):
             reasons = "; ".join(f"{column.name}: {column.describe()}" for column in columns)
@@ -242,7 +242,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         return columns, np.column_stack([encoded for _, encoded in fitted])
 
     def transform(self, X: Any) -> Array:  # noqa: ANN401
-        """Encode a table, row by row: in parts it gives the same as at once.
+        """Encode a table, row by row: parts of it give the same as the whole.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         return dict(self._families)
 
     def describe(self) -> str:
-        """What is done to the table, one line a column."""
+        """Description of the encodings, one line per column."""
         check_is_fitted(self, "columns_")
         return "\n".join(f"{column.name}: {column.describe()}" for column in self.columns_)
 
@@ -298,12 +298,15 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         return dict(self.kinds or {})
 
     def _column(self, table: pa.Table, name: str) -> Column:
-        """A column of a table, if it is there and holds what it held in fit."""
+        """A column of a table; an error if it is missing, or holds something else than in fit."""
         if name not in table.column_names:
-            meant, found = hint(name, table.column_names), ", ".join(map(repr, table.column_names)) or "none"
-            raise ValueError(f"column {name!r} is missing: it was there in fit{meant}. Columns of X: {found}")
+            columns = ", ".join(map(repr, table.column_names)) or "none"
+            raise ValueError(
+                f"column {name!r} is missing: it was there in fit{hint(name, table.column_names)}. "
+                f"Columns of X: {columns}"
+            )
         column, expected = table.column(name), self._families[name]
-        # In some tables the type of a column without values is anyone's guess.
+        # A column without values has no certain type in some tables.
         if column.null_count == len(column):
             return pa.chunked_array([pa.nulls(len(column))])
         if family(column.type) != expected:
@@ -319,14 +322,14 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names, with a number after those that were there before."""
-    seen: dict[str, int] = {}
-    taken, out = set(names), []
+    """Names that are all different: a number is added to those that were there before."""
+    counts: dict[str, int] = {}
+    used, distinct = set(names), []
     for name in names:
-        seen[name] = number = seen.get(name, 0) + 1
+        counts[name] = number = counts.get(name, 0) + 1
         new = name
-        while number > 1 and (new := f"{name}_{number}") in taken:
+        while number > 1 and (new := f"{name}_{number}") in used:
             number += 1
-        taken.add(new)
-        out.append(new)
-    return out
+        used.add(new)
+        distinct.append(new)
+    return distinct
