@@ -155,7 +155,7 @@ class Scores:
             ],
             "pit": {
                 "distance_from_uniform": float(np.abs(below - np.arange(1, PIT_BINS + 1) / PIT_BINS).max()),
-                # Kolmogorov's distance that 1 of 20 honest models exceeds; rows of large weight are still one each.
+                # Kolmogorov's distance that 1 of 20 calibrated models exceeds; a row of large weight is still one row.
                 "distance_by_chance": float(1.36 * np.sqrt(sums["weight^2"]) / n),
                 "shares_of_tenths": (self._pit.reshape(10, -1).sum(axis=1) / n).tolist(),
             },

@@ -1,4 +1,4 @@
-"""The bound that learning climbs."""
+"""The bound that learning maximises."""
 
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +22,7 @@ POINTS = 1000
 
 
 class BoundDisplay(Display):
-    """The bound that learning climbs, step by step.
+    """The bound that learning maximises, step by step.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def plot_calibration(
     max_rows: int = 20_000,
     random_state: int = 0,
 ) -> "Figure":
-    """Four answers to whether the predicted distributions are honest.
+    """Four pictures of whether the predicted distributions are calibrated.
 
     Where observations fall in them, coverage by nominal level, and errors and coverage by predicted deviation.
 

@@ -30,7 +30,7 @@ def encode_inputs(model: Any, inputs: InputTable) -> Any:  # noqa: ANN401
 
 
 def in_central_interval(pit: Array, level: float) -> Mask:
-    """Whether targets are inside the central interval of such a probability, from their `pit`; shape (n,).
+    """Whether targets are inside the central interval of probability `level`, from their `pit`; shapes (n,).
 
     Examples
     --------

@@ -87,7 +87,7 @@ def _number_variations(column: Column, name: str, n_values: int) -> list[Variati
     order = np.argsort(values)[: np.isfinite(values).sum()]
     if not len(order):
         return []
-    # Values of rows, not between them: whole numbers stay whole, and no type has to be made.
+    # Values of rows, not between them: whole numbers stay whole, and the column keeps its type.
     at = np.round(np.linspace(0.01, 0.99, n_values) * (len(order) - 1)).astype(int)
     distinct, first = np.unique(values[order[at]], return_index=True)
     return [Variation(name, name, "number", distinct, values, partial(_all_at, column, order[at][first]))]

@@ -47,7 +47,7 @@ class TableBatches:
     read : callable
         Returns the batches: tuples of a table, its targets, and anything else that belongs to the rows.
     n_rows : int or None
-        Rows of all batches together; they are counted, in a pass of their own, where it is None.
+        Rows of all batches together; counted in an additional pass where it is None.
 
     Attributes
     ----------

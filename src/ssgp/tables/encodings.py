@@ -232,10 +232,10 @@ class TargetMeans:
 
 
 def category_codes(column: Column, categories: NDArray[Any]) -> Indices:
-    """Number of each row's category, shape (n,); k of k categories where it is missing, -1 where it is new."""
+    """Number of each row's category among k, shape (n,); k where it is missing, -1 where it is new."""
     strings = texts(column)
-    found = compute.index_in(strings, value_set=pa.array(categories, pa.large_string()))
-    codes = np.array(found.fill_null(-1).to_numpy())
+    positions = compute.index_in(strings, value_set=pa.array(categories, pa.large_string()))
+    codes = np.array(positions.fill_null(-1).to_numpy())
     codes[strings.is_null().to_numpy()] = len(categories)
     return codes
 

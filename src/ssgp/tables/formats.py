@@ -17,14 +17,14 @@ COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
 CSV_BLOCK_BYTES = 1 << 24
 ARROW_MAGIC = b"ARROW1"
 TEXT_TYPES = (pa.string(), pa.binary())
-# Types that CSV values may have together: those of one line, which are read as the last of them. Others are text.
+# Types that a column may have in several CSV files: those of one line, read as the last of them. All others are text.
 COMPATIBLE_TYPES = (
     (pa.int64(), pa.bool_()),
     (pa.int64(), pa.float64()),
     (pa.date32(), pa.timestamp("s"), pa.timestamp("ns")),
     (pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC")),
 )
-# 0 and 1 are truth values, but 2 is none; nanoseconds end in 2262.
+# Types that hold not all values of the others in their line: 2 is no truth value; nanoseconds end in 2262.
 NARROW_TYPES = (pa.bool_(), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 
 
@@ -242,7 +242,7 @@ class Csv(TableFormat):
 
 
 def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of a schema, in its types."""
+    """A table with the columns and types of a schema."""
     return pa.Table.from_arrays([_cast(table[field.name], field.type) for field in schema], schema=schema)
 
 
@@ -282,7 +282,7 @@ def _common_type(name: str, types: Sequence[pa.DataType], readable_as: ReadableA
 
 
 def _widest_type(types: set[pa.DataType]) -> pa.DataType:
-    """Type that values of all these types can be read as, if none of them is too long for it."""
+    """Type that values of all these types can be read as, where it is not one of `NARROW_TYPES`."""
     present = types - {pa.null()}
     if len(present) < 2:
         return next(iter(present), pa.null())

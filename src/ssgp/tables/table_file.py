@@ -17,7 +17,7 @@ BATCH_ROWS = 1 << 16
 
 
 class TableFileError(ValueError):
-    """A table that cannot be read: a file that is missing, of no known format, or damaged, or without a column."""
+    """A table that cannot be read or written: a missing file or column, an unknown format, a damaged file."""
 
 
 @dataclass(frozen=True)
