@@ -1,0 +1,29 @@
+"""Commands and their options."""
+
+import pytest
+
+import ssgp
+
+pytest.importorskip("typer", reason="the command line is not installed")
+from command_line import run
+from ssgp.cli.app import Model
+from ssgp.cli.settings import MODELS
+
+
+def test_reproduce_passes_everything_on(monkeypatch):
+    seen = []
+    monkeypatch.setattr("ssgp.experiments.__main__.main", lambda arguments, name: seen.append((arguments, name)) or 3)
+    assert run("reproduce", "run", "--quick", "--suites", "a", "b")[0] == 3
+    assert seen == [(["run", "--quick", "--suites", "a", "b"], "ssgp reproduce")]
+
+
+def test_version_and_help():
+    assert run("--version")[:2] == (0, f"ssgp {ssgp.__version__}\n")
+    for arguments in ((), ("--help",)):
+        code, out, _ = run(*arguments)
+        assert code == 0
+        assert "evaluate" in out
+
+
+def test_every_model_has_a_class():
+    assert [model.value for model in Model] == list(MODELS)
