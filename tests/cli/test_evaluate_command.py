@@ -10,7 +10,7 @@ from sklearn.metrics import mean_absolute_error, r2_score
 
 import ssgp
 from ssgp import metrics
-from ssgp.saving.model_files import read_summary
+from ssgp.saved_models import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import SMALL_MODELS, SMALL_SSGP, fails, mixed, predicted, run

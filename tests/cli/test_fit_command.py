@@ -12,7 +12,7 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 import ssgp
-from ssgp.saving.model_files import read_summary
+from ssgp.saved_models import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import QUICK, SMALL_MODELS, SMALL_SSGP, mixed, predicted, run

@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 import ssgp
 from ssgp import TableEncoder
 from ssgp._utils.sampling import random_rows
-from ssgp.saving.model_files import read_summary
+from ssgp.saved_models import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import QUICK, fails, mixed, run

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import ssgp
 from helpers import small_forest
 from ssgp import TableEncoder
-from ssgp.saving.model_files import read_summary
+from ssgp.saved_models import read_summary
 from table_rows import mixed_table
 
 
