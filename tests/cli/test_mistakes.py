@@ -1,11 +1,6 @@
-"""The command line on ordinary days: mistakes with a good message, progress, and how a shell starts it."""
+"""Mistakes: one line that says what to do, and nothing is written."""
 
-import io
-import json
 import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +10,7 @@ import pytest
 import ssgp
 
 pytest.importorskip("typer", reason="the command line is not installed")
-from command_line import QUICK, fails, fill, run
-from ssgp.cli.app import Model
-from ssgp.cli.output import Output
-from ssgp.cli.progress_display import LineDisplay, Pace, TerminalDisplay
-from ssgp.cli.settings import MODELS
-
-SOURCE = Path(ssgp.__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return fill(tmp_path_factory.mktemp("cli"))
+from command_line import fails, run
 
 
 class TestMistakes:
@@ -215,83 +199,6 @@ class TestMistakes:
         code, _, err = run("inspect", folder / "m", "--debug")
         assert code == 1
         assert "Traceback" in err
-
-
-def test_json_has_no_words_that_are_not_json(capsys):
-    Output(as_json=True).result({"mnlp": float("inf"), "parts": [{"r2": float("nan")}, 1.5]}, "")
-    assert json.loads(capsys.readouterr().out) == {"mnlp": None, "parts": [{"r2": None}, 1.5], "warnings": []}
-
-
-def test_every_model_has_a_class():
-    assert [model.value for model in Model] == list(MODELS)
-
-
-class TestProgress:
-    def test_lines_tell_how_far_and_how_fast(self, folder, monkeypatch):
-        monkeypatch.setattr("ssgp.cli.output.LineDisplay", lambda: LineDisplay(0.0))
-        _, _, err = run("fit", folder / "train.csv", "--target", "height", *QUICK, "--out", folder / "other")
-        assert re.search(r"^step 20 of 20, [\d,.]+ a second, at most 0 s left$", err, re.MULTILINE)
-        assert re.search(r"^tree 2 of 2, ", err, re.MULTILINE)
-        _, _, err = run("predict", folder / "m", folder / "new.parquet", "--out", folder / "out.csv")
-        assert re.search(r"^row 300 of 300, [\d,]+ a second", err, re.MULTILINE)
-
-    def test_bars_show_the_same(self, monkeypatch):
-        monkeypatch.setattr("sys.stderr", screen := io.StringIO())
-        monkeypatch.setenv("FORCE_COLOR", "1")
-        with TerminalDisplay() as display:
-            display("row", 10, 40)
-            display("row", 20, 40)
-        assert "20 of 40" in screen.getvalue()
-
-    def test_a_count_that_begins_anew_has_a_pace_of_its_own(self, monkeypatch):
-        clock = iter([0.0, 1.0, 10.0, 12.0])
-        monkeypatch.setattr("ssgp.cli.progress_display.time.monotonic", lambda: next(clock))
-        pace = Pace()
-        assert [pace("tree", done) for done in (1, 4, 1, 2)] == [None, 3.0, None, 0.5]
-
-
-class TestProcess:
-    """As a shell starts it."""
-
-    def start(self, code_or_module, *arguments):
-        environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
-        command = [sys.executable, *code_or_module, *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
-
-    def test_help_needs_nothing_heavy(self):
-        code = (
-            "import sys; sys.argv = ['ssgp', '--help']\n"
-            "from ssgp.cli.entry import main\n"
-            "try: main()\n"
-            "except SystemExit: pass\n"
-            "print(sorted({'numpy', 'sklearn', 'pyarrow', 'scipy'} & set(sys.modules)))"
-        )
-        done = self.start(["-c", code])
-        assert "Usage: ssgp" in done.stdout
-        assert done.stdout.splitlines()[-1] == "[]"
-
-    def test_without_the_extra_it_says_how_to_get_it(self):
-        code = (
-            "import sys, importlib.abc\n"
-            "class Missing(importlib.abc.MetaPathFinder):\n"
-            "    def find_spec(self, name, *rest):\n"
-            "        if name.partition('.')[0] in ('typer', 'rich'): raise ModuleNotFoundError(name=name)\n"
-            "sys.meta_path.insert(0, Missing())\n"
-            "from ssgp.cli.entry import main\n"
-            "sys.exit(main())"
-        )
-        done = self.start(["-c", code])
-        assert done.returncode == 1
-        assert done.stdout == ""
-        assert done.stderr == "ssgp: error: the command line needs typer and rich: pip install 'ssgp[cli]'\n"
-
-    def test_the_module_runs(self, folder):
-        done = self.start(["-m", "ssgp"], "inspect", folder / "m", "--json")
-        assert done.returncode == 0
-        assert json.loads(done.stdout)["classes"] == ["TableEncoder", "SpectralForestRegressor"]
-        done = self.start(["-m", "ssgp"], "inspct")
-        assert done.returncode == 2
-        assert "Did you mean 'inspect'?" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "predict the model", "report", "report the model"])

@@ -5,7 +5,7 @@ import pytest
 
 from ssgp import SpectralForestRegressor
 from ssgp.cli.predictor import Predictor
-from ssgp.cli.scores import DETAILED_ROWS, Judge, Scores, judge_rows
+from ssgp.cli.scores import DETAILED_ROWS, RowScorer, Scores, score_rows
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import ROWS_PER_TASK
 
@@ -25,39 +25,39 @@ def model(rows) -> SpectralForestRegressor:
     return SpectralForestRegressor(n_trees=3, max_iter=20, random_state=0).fit(X[:2000], y[:2000])
 
 
-def judged(model, rows, judge, batch):
+def summary(model, rows, scorer, batch):
     X, y = rows
     scores = Scores(0.0)
     for start in range(0, len(y), batch):
         part = slice(start, start + batch)
-        scores.add(y[part], judge(Predictor(None, model, {}), X[part], y[part]))
+        scores.add(y[part], scorer(Predictor(None, model, {}), X[part], y[part]))
     return scores.summary()
 
 
-def judge_all(y, mean, std):
-    return judge_rows(NormalDistribution(mean, std), y, np.arange(len(y)))
+def score_normal(y, mean, std):
+    return score_rows(NormalDistribution(mean, std), y, np.arange(len(y)))
 
 
 def test_some_rows_stand_for_all(model, rows):
-    everything = judged(model, rows, Judge(N_ROWS), 10_000)
-    some = judged(model, rows, Judge(40 * DETAILED_ROWS), 10_000)
-    assert some["rmse"] == everything["rmse"]
-    assert some["crps"] != everything["crps"]
-    assert some["crps"] == pytest.approx(everything["crps"], rel=0.15)
-    widths = [[own["mean_width"] for own in found["intervals"]] for found in (some, everything)]
+    everything = summary(model, rows, RowScorer(N_ROWS), 10_000)
+    sampled = summary(model, rows, RowScorer(40 * DETAILED_ROWS), 10_000)
+    assert sampled["rmse"] == everything["rmse"]
+    assert sampled["crps"] != everything["crps"]
+    assert sampled["crps"] == pytest.approx(everything["crps"], rel=0.15)
+    widths = [[interval["mean_width"] for interval in found["intervals"]] for found in (sampled, everything)]
     np.testing.assert_allclose(*widths, rtol=0.1)
 
 
 def test_a_small_batch_of_a_large_table_counts(model, rows):
     X, y = rows
-    found = Judge(10**9)(Predictor(None, model, {}), X[:3], y[:3])
+    found = RowScorer(10**9)(Predictor(None, model, {}), X[:3], y[:3])
     assert len(found.crps) == 1
     assert np.isfinite(found.crps).all()
 
 
 def test_it_is_told_which_rows_were_looked_at_in_detail(model, rows):
     X, y = rows
-    found = Judge(400 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    found = RowScorer(400 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
     assert found.detailed.max() > 2 * ROWS_PER_TASK
     low, high = model.predict_interval(X[found.detailed], coverage=0.9).T
     np.testing.assert_allclose(found.width[:, 1], high - low, rtol=1e-6)
@@ -68,15 +68,15 @@ def test_a_weight_counts_as_so_many_rows():
     y, mean, std, times = rng.normal(size=90), rng.normal(size=90), rng.uniform(0.5, 2, 90), rng.integers(1, 5, 90)
     weighted, repeated = Scores(0.3), Scores(0.3)
     for part in (slice(0, 40), slice(40, 90)):
-        judged = judge_all(y[part], mean[part], std[part])
-        weighted.add(y[part], judged, times[part].astype(float))
+        scores = score_normal(y[part], mean[part], std[part])
+        weighted.add(y[part], scores, times[part].astype(float))
     again = [np.repeat(values, times) for values in (y, mean, std)]
-    repeated.add(again[0], judge_all(*again))
+    repeated.add(again[0], score_normal(*again))
     found, expected = weighted.summary(), repeated.summary()
     for name in ("rmse", "mae", "r2", "mnlp", "crps"):
         assert found[name] == pytest.approx(expected[name])
-    for own, other in zip(found["intervals"], expected["intervals"], strict=True):
-        assert own == pytest.approx(other)
+    for interval, other in zip(found["intervals"], expected["intervals"], strict=True):
+        assert interval == pytest.approx(other)
     assert found["pit"]["shares_of_tenths"] == pytest.approx(expected["pit"]["shares_of_tenths"])
     assert found["pit"]["distance_from_uniform"] == pytest.approx(expected["pit"]["distance_from_uniform"])
     assert weighted.target_mean == pytest.approx(repeated.target_mean)
@@ -86,13 +86,13 @@ def test_a_weight_counts_as_so_many_rows():
 def test_some_rows_stand_for_all_by_their_weights(model, rows):
     X, y = rows
     weight = np.random.default_rng(0).uniform(0.1, 5, len(y))
-    judged = Judge(40 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    row_scores = RowScorer(40 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
     scores = Scores(0.0)
-    scores.add(y, judged, weight)
+    scores.add(y, row_scores, weight)
     found = scores.summary()
-    assert found["crps"] == pytest.approx(np.average(judged.crps, weights=weight[judged.detailed]))
-    widths = [own["mean_width"] for own in found["intervals"]]
-    np.testing.assert_allclose(widths, np.average(judged.width, axis=0, weights=weight[judged.detailed]))
+    assert found["crps"] == pytest.approx(np.average(row_scores.crps, weights=weight[row_scores.detailed]))
+    widths = [interval["mean_width"] for interval in found["intervals"]]
+    np.testing.assert_allclose(widths, np.average(row_scores.width, axis=0, weights=weight[row_scores.detailed]))
 
 
 def test_one_of_twenty_honest_models_is_further_from_uniform_whatever_the_weights():
@@ -101,7 +101,7 @@ def test_one_of_twenty_honest_models_is_further_from_uniform_whatever_the_weight
     further = 0
     for _ in range(400):
         scores, y = Scores(0.0), rng.normal(size=2000)
-        scores.add(y, judge_all(y, np.zeros(2000), np.ones(2000)), weight)
+        scores.add(y, score_normal(y, np.zeros(2000), np.ones(2000)), weight)
         found = scores.summary()["pit"]
         further += found["distance_from_uniform"] > found["distance_by_chance"]
     assert 0.02 < further / 400 < 0.08
@@ -109,12 +109,12 @@ def test_one_of_twenty_honest_models_is_further_from_uniform_whatever_the_weight
 
 def test_crps_agrees_with_its_integral(model, rows):
     X, y = rows
-    some, grid = slice(0, 400), np.linspace(-15, 15, 3001)
-    mixture = model.predict_distribution(X[some])
+    rows_used, grid = slice(0, 400), np.linspace(-15, 15, 3001)
+    mixture = model.predict_distribution(X[rows_used])
     cdf = np.stack([mixture.cdf(np.full(400, at)) for at in grid], axis=1)
-    beyond = (cdf - (grid >= y[some, None])) ** 2
+    beyond = (cdf - (grid >= y[rows_used, None])) ** 2
     expected = np.sum(0.5 * (beyond[:, 1:] + beyond[:, :-1]) * np.diff(grid), axis=1).mean()
-    found = Judge(400)(Predictor(None, model, {}), X[some], y[some]).crps.mean()
+    found = RowScorer(400)(Predictor(None, model, {}), X[rows_used], y[rows_used]).crps.mean()
     assert found == pytest.approx(expected, rel=1e-3)
 
 

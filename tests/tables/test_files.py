@@ -1,8 +1,7 @@
-"""Tables in files: every format, one or many, here or elsewhere, in order, some rows at a time."""
+"""Tables read from files: every format, one or many, in order and in batches."""
 
 import gzip
 import io
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -11,34 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from ssgp.tables.files import TableFileError, open_table
-from ssgp.tables.writing import check_output, write_table
-
-TABLE = pa.table(
-    {"key": [f"{i:03d}" for i in range(100)], "size": [i / 4 for i in range(100)], "count": list(range(100))}
-)
-SUFFIXES = [".parquet", ".csv", ".tsv", ".arrow", ".feather"]
-
-
-def write(path, table=TABLE):
-    """By Arrow's own functions."""
-    if path.suffix == ".parquet":
-        pq.write_table(table, path, row_group_size=30)
-    elif path.suffix in (".csv", ".tsv"):
-        csv.write_csv(table, path, csv.WriteOptions(delimiter="\t" if path.suffix == ".tsv" else ","))
-    else:
-        with pa.ipc.new_file(path, table.schema) as writer:
-            writer.write_table(table, max_chunksize=30)
-    return path
+from stored_tables import SUFFIXES, TABLE, strings, write
 
 
 @pytest.fixture(params=SUFFIXES, ids=str)
 def stored(request, tmp_path):
     return write(tmp_path / f"table{request.param}")
-
-
-def strings(source):
-    """The same table, the keys read as text from files of text."""
-    return source.with_types({"key": pa.string()})
 
 
 def test_reads_every_format(stored):
@@ -54,28 +31,11 @@ def test_batches_are_the_table_in_order(stored):
     assert pa.concat_tables(batches).combine_chunks().equals(TABLE.select(["count", "key"]))
 
 
-def test_a_folder_and_a_glob_are_their_files_in_order_of_name(tmp_path):
-    write(tmp_path / "b.csv", TABLE.slice(60))
-    write(tmp_path / "a.csv", TABLE.slice(0, 60))
-    (tmp_path / "_SUCCESS").write_text("")
-    (tmp_path / "notes.md").write_text("not a table")
-    for name in (tmp_path, tmp_path / "*.csv", f"file://{tmp_path}"):
-        assert strings(open_table(name)).read().equals(TABLE)
-
-
 def test_packed_text(tmp_path):
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress(write(tmp_path / "table.csv").read_bytes()))
     assert strings(open_table(path)).read().equals(TABLE)
     assert sum(batch.num_rows for batch in open_table(path).batches(rows=30)) == 100
-
-
-def test_standard_input(monkeypatch, tmp_path):
-    text = write(tmp_path / "table.csv").read_bytes()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-    source = strings(open_table("-"))
-    assert source.read().equals(TABLE)
-    assert source.read().equals(TABLE)
 
 
 def test_types_follow_all_values_of_a_file_and_of_all_files(tmp_path):
@@ -112,8 +72,8 @@ CODES = {
 @pytest.mark.parametrize("values", CODES.values(), ids=CODES)
 def test_several_files_of_text_are_read_as_one(values, order, tmp_path):
     first, second = values[::order]
-    for name, own in {"a.csv": first, "b.csv": second}.items():
-        (tmp_path / name).write_text(rows_of(*own), encoding="latin-1")
+    for name, values in {"a.csv": first, "b.csv": second}.items():
+        (tmp_path / name).write_text(rows_of(*values), encoding="latin-1")
     one = csv.read_csv(io.BytesIO(rows_of(*first, *second).encode("latin-1")))["x"]
     source = open_table(tmp_path)
     whole, parts = source.read(["x"]), pa.concat_tables(source.batches(["x"], rows=2))
@@ -198,55 +158,6 @@ def test_a_table_without_rows_has_no_batches(tmp_path):
     source = open_table(tmp_path / "a.csv")
     assert source.column_names == ["x", "y"]
     assert list(source.batches()) == []
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_what_is_written_is_read(suffix, tmp_path):
-    path = tmp_path / f"out{suffix}"
-    assert write_table((TABLE.slice(start, 30) for start in range(0, 100, 30)), path) == 100
-    assert strings(open_table(path)).read().equals(TABLE)
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_categories_may_differ_from_table_to_table(suffix, tmp_path):
-    tables = [pa.table({"x": pa.array(own).dictionary_encode()}) for own in (["a", "b"], ["c"], ["b", "d"])]
-    write_table(tables, tmp_path / f"out{suffix}")
-    assert open_table(tmp_path / f"out{suffix}").read()["x"].to_pylist() == ["a", "b", "c", "b", "d"]
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_table_that_fails_half_way_leaves_the_old_file(suffix, tmp_path):
-    path = tmp_path / f"out{suffix}"
-    path.write_text("old")
-
-    def failing():
-        yield TABLE
-        raise RuntimeError("no more")
-
-    with pytest.raises(RuntimeError, match="no more"):
-        write_table(failing(), path)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_places_that_cannot_be_written_to(tmp_path):
-    for name, message in {
-        tmp_path: "it is a folder",
-        tmp_path / "no" / "a.csv": "cannot save the table to .*: there is no such folder",
-        tmp_path / "a.xlsx": r"must end in .parquet, .csv",
-        "s3://bucket/a.csv": "give a path",
-    }.items():
-        with pytest.raises(TableFileError, match=message):
-            check_output(name)
-
-
-def test_a_place_that_takes_no_files_is_refused(monkeypatch):
-    def full(path, what):
-        raise OSError(f"cannot save {what} to {path!r}: no space left")
-
-    monkeypatch.setattr("ssgp.tables.writing.check_place", full)
-    with pytest.raises(TableFileError, match=r"cannot save the table to 'a.csv': no space left"):
-        check_output("a.csv")
 
 
 def test_groups_of_rows_are_fetched_one_at_a_time(tmp_path):

@@ -47,7 +47,7 @@ class WebServer(SimpleHTTPRequestHandler):
 
     ranges = False
 
-    def log_message(self, *said):
+    def log_message(self, *parts):
         """Quietly."""
 
     def end_headers(self):

@@ -1,4 +1,4 @@
-"""The commands and their options. What they do is imported when they run, so that help comes at once."""
+"""The commands and their options. Modules that do the work are imported when a command runs: help comes at once."""
 
 import os
 import sys
@@ -16,12 +16,12 @@ from ssgp.cli.output import Output
 
 __all__ = ["app"]
 
-# The class of all errors of usage; typer has it under different names.
-_BadCommandLine: Any = typer.BadParameter.__mro__[2]
+# The class of all errors of usage; its name differs between versions of typer.
+_UsageError: Any = typer.BadParameter.__mro__[2]
 
 
 class Model(StrEnum):
-    """Regressors by the names they have on the command line."""
+    """Names of regressors on the command line."""
 
     forest = "forest"
     svbssgp = "svbssgp"
@@ -36,10 +36,10 @@ class OneLineErrors(TyperGroup):
     """Commands whose errors of usage are one line, as all other errors are."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:  # noqa: ANN401
-        """Run, print errors, exit."""
+        """Run a command, print errors of usage, and exit."""
         try:
             code = super().main(*arguments, **{**settings, "standalone_mode": False})
-        except _BadCommandLine as error:
+        except _UsageError as error:
             context = getattr(error, "ctx", None)
             name = context.command_path if context else "ssgp"
             print(f"ssgp: error: {one_line(error.format_message()).rstrip('.')}; see '{name} --help'", file=sys.stderr)
@@ -67,7 +67,7 @@ Data = Annotated[
 SavedModel = Annotated[str, typer.Argument(metavar="MODEL", help="File that `ssgp fit` or Python wrote.")]
 
 
-def _some_threads(jobs: int | None) -> int | None:
+def _at_least_one_thread(jobs: int | None) -> int | None:
     if jobs == 0:
         raise typer.BadParameter("0 threads do nothing; give 1 or more, or -1 for all of the machine's")
     return jobs
@@ -75,7 +75,9 @@ def _some_threads(jobs: int | None) -> int | None:
 
 Jobs = Annotated[
     int | None,
-    typer.Option(min=-1, callback=_some_threads, help="Threads; -1 for all of the machine's.", show_default=False),
+    typer.Option(
+        min=-1, callback=_at_least_one_thread, help="Threads; -1 for all of the machine's.", show_default=False
+    ),
 ]
 Quiet = Annotated[
     bool,
@@ -98,7 +100,7 @@ def _with_exit_code(command: Callable[..., int]) -> Callable[..., None]:
             print("ssgp: interrupted; what was not finished was not written", file=sys.stderr)
             code = INTERRUPTED
         except BrokenPipeError:
-            # Who reads has seen enough; what is left must go somewhere, or Python complains at the end.
+            # The reader of a pipe has left; what is still in the buffer must go somewhere, or Python complains at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Which columns of a table play which part in a fit."""
+"""The roles of columns in a fit: target, features, key and weight."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ __all__ = ["ColumnRoles", "check_column", "choose_columns", "split_names"]
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Parts that columns play.
+    """Roles of columns.
 
     Attributes
     ----------
     target : str
-        What is predicted.
+        Column that is predicted.
     features : list of str
-        What it is predicted from, in the order of the table.
+        Columns that it is predicted from, in the order of the table.
     key : list of str
-        What names a row: not learned from, kept beside predictions.
+        Columns that name a row: not learned from, kept beside predictions.
     weight : str or None
-        How many rows a row counts for.
+        Column that tells how many rows a row counts for.
     """
 
     target: str
@@ -49,7 +49,7 @@ def split_names(values: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def check_column(option: str, name: str, names: Sequence[str]) -> str:
-    """A column that is there, or an error that names the option."""
+    """The name, if there is such a column; otherwise an error that names the option."""
     if name not in names:
         raise WrongUsage(f"{option}: there is no column {name!r}{hint(name, names)}; there are {listed(names)}")
     return name
@@ -63,24 +63,26 @@ def choose_columns(
     key: Sequence[str],
     weight: str | None,
 ) -> ColumnRoles:
-    """Parts of the columns `names`, from what a user asked for; without features, all others are features."""
+    """Roles of the columns `names`, as the options give them; without ``--features``, all others are features."""
     check_column("--target", target, names)
-    given = {"--features": features, "--exclude": exclude, "--key": key, "--weight": [weight] if weight else []}
-    asked = {option: split_names(values, names) for option, values in given.items()}
-    for option, columns in asked.items():
+    texts = {"--features": features, "--exclude": exclude, "--key": key, "--weight": [weight] if weight else []}
+    options = {option: split_names(values, names) for option, values in texts.items()}
+    for option, columns in options.items():
         for name in columns:
             check_column(option, name, names)
-    taken = {target: "--target", **{name: option for option in ("--key", "--weight") for name in asked[option]}}
+    no_features = {target: "--target", **{name: option for option in ("--key", "--weight") for name in options[option]}}
     for option in ("--features", "--key", "--weight"):
-        _check_apart(option, asked[option], {name: other for name, other in taken.items() if other != option})
-    wanted = set(asked["--features"] or names) - set(taken) - set(asked["--exclude"])
-    chosen = [name for name in names if name in wanted]
+        others = {name: other for name, other in no_features.items() if other != option}
+        _check_single_role(option, options[option], others)
+    allowed = set(options["--features"] or names) - set(no_features) - set(options["--exclude"])
+    chosen = [name for name in names if name in allowed]
     if not chosen:
         raise WrongUsage(f"no column is left to learn from: the table has {listed(names)}")
-    return ColumnRoles(target, chosen, asked["--key"], weight)
+    return ColumnRoles(target, chosen, options["--key"], weight)
 
 
-def _check_apart(option: str, columns: Sequence[str], taken: dict[str, str]) -> None:
+def _check_single_role(option: str, columns: Sequence[str], others: dict[str, str]) -> None:
+    """Raise if a column that an option names has another role; `others` are the options of columns."""
     for name in columns:
-        if name in taken:
-            raise WrongUsage(f"{option}: column {name!r} is also given as {taken[name]}; it can be only one of them")
+        if name in others:
+            raise WrongUsage(f"{option}: column {name!r} is also given as {others[name]}; it can be only one of them")

@@ -1,16 +1,16 @@
-"""Where the command line starts, whether or not what it needs is installed."""
+"""The entry point of the command line, whether or not the packages it needs are installed."""
 
 import sys
 from importlib import import_module
 
 __all__ = ["main"]
 
-NEEDED = ("typer", "rich")
+PACKAGES = ("typer", "rich")
 
 
 def main() -> int:
-    """Run the command line; without its packages, say how to get them and return 1."""
-    missing = [name for name in NEEDED if not _is_installed(name)]
+    """Run the command line; without its packages, print how to install them and return 1."""
+    missing = [name for name in PACKAGES if not _is_installed(name)]
     if missing:
         print(
             f"ssgp: error: the command line needs {' and '.join(missing)}: pip install 'ssgp[cli]'",

@@ -1,4 +1,4 @@
-"""What can go wrong, told in one line: errors of commands, and how all others are reported."""
+"""Errors of commands, and how these and all others are printed in one line."""
 
 import shlex
 import sys
@@ -8,7 +8,7 @@ from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
 
 __all__ = ["INTERRUPTED", "CommandError", "WrongUsage", "one_line", "report"]
 
-# What shells return for a command that Ctrl-C ended.
+# Exit code of a command that Ctrl-C ended, as shells have it.
 INTERRUPTED = 130
 
 
@@ -25,10 +25,10 @@ class WrongUsage(CommandError):
 
 
 def report(error: Exception, debug: bool) -> int:
-    """Print an error and return the exit code it stands for."""
+    """Print an error and return its exit code."""
     if debug:
         traceback.print_exception(error)
-    print(f"ssgp: error: {_told(error)}", file=sys.stderr)
+    print(f"ssgp: error: {_message(error)}", file=sys.stderr)
     return error.exit_code if isinstance(error, CommandError) else 1
 
 
@@ -37,12 +37,12 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, InfiniteValuesError):
-        # Its rows are those of a batch, less those without a target.
+        # Its message counts the rows of one batch, without those that have no target.
         return f"column {error.column!r} has infinity; replace it by a number, or by a missing value"
     if isinstance(error, UnusableTypeError):
-        return _unusable(error)
+        return _unusable_type_message(error)
     if isinstance(error, CommandError | ValueError):
         return one_line(error)
     if isinstance(error, ModuleNotFoundError):
@@ -56,7 +56,7 @@ def _told(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: {one_line(error)}; --debug shows where"
 
 
-def _unusable(error: UnusableTypeError) -> str:
+def _unusable_type_message(error: UnusableTypeError) -> str:
     remedy = f"leave it out: --exclude {shlex.quote(one_line(error.column))}"
     if "binary" in error.kind:
         return f"column {error.column!r} has text that is not UTF-8, or other bytes; save it as UTF-8, or {remedy}"

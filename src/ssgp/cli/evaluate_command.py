@@ -1,4 +1,4 @@
-"""``ssgp evaluate``: how good a saved model is on rows whose targets are known, and a model that they recalibrate."""
+"""``ssgp evaluate``: scores of a saved model on rows that have targets, and the model recalibrated on them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,13 +6,13 @@ from typing import Any
 
 from ssgp._utils.whole_file import check_place
 from ssgp.cli.errors import CommandError, WrongUsage
-from ssgp.cli.judged import JudgedTable, open_judged
+from ssgp.cli.evaluation_table import EvaluationTable, open_evaluation_table
 from ssgp.cli.moments import Moments
 from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
-from ssgp.cli.scores import Judge, Scores, judge_constant, scores_text
+from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
 from ssgp.distributions.recalibrated import LEAST_ROWS, MOST_ROWS, RecalibratedRegressor, original
 from ssgp.distributions.recalibration import Recalibration
 from ssgp.saving.model_files import read_summary, save
@@ -33,31 +33,31 @@ class EvaluateOptions:
 
 
 def evaluate_command(options: EvaluateOptions, output: Output) -> int:
-    """Judge a model beside a baseline, and save it recalibrated if that is asked for; return the exit code."""
+    """Score a model beside a baseline, and save it recalibrated if that is asked for; return the exit code."""
     _check_out(options)
     saved = load_predictor(options.model)
-    judged = open_judged(saved, options.model, options.data, options.target)
-    mean, std, whose = _baseline(saved, judged)
+    table = open_evaluation_table(saved, options.model, options.data, options.target)
+    mean, std, baseline_rows = _baseline(saved, table)
     predictors = {"model": saved.with_jobs(options.jobs)}
-    with output.warnings_told(), output.progress() as display, saved.columns_named(judged.target):
+    with output.warnings_as_messages(), output.progress() as display, saved.column_names_in_errors(table.target):
         if options.calibrate:
-            predictors["recalibrated"] = _recalibrated(predictors["model"], judged)
-        scores, n_missing = _judge_all(predictors, judged, (mean, std), display)
+            predictors["recalibrated"] = _recalibrate(predictors["model"], table)
+        scores, n_missing = _score_all(predictors, table, (mean, std), display)
     if n_missing:
-        output.warn(f"{amount(n_missing, 'row')} left out, where the target {judged.target!r} is missing")
-    found: dict[str, Any] = {name: own.summary() for name, own in scores.items()}
-    found["baseline"] |= {"mean": mean, "deviation": std, "of": whose}
-    found |= {"rows": scores["model"].n_rows, "rows_without_target": n_missing, "target": judged.target}
+        output.warn(f"{amount(n_missing, 'row')} left out, where the target {table.target!r} is missing")
+    results: dict[str, Any] = {name: scored.summary() for name, scored in scores.items()}
+    results["baseline"] |= {"mean": mean, "deviation": std, "of": baseline_rows}
+    results |= {"rows": scores["model"].n_rows, "rows_without_target": n_missing, "target": table.target}
     if options.calibrate:
-        if _looks_like_training(saved.notes, judged.target, scores["model"]):
+        if _looks_like_training(saved.notes, table.target, scores["model"]):
             output.warn("these look like the rows that the model was fitted to: recalibrate on rows it has not seen")
-        found |= _saved(saved, predictors["recalibrated"].regressor, str(options.out))
-    output.answer(found, _text(found, options.data))
+        results |= _save_recalibrated(saved, predictors["recalibrated"].regressor, str(options.out))
+    output.answer(results, _text(results, options.data))
     return 0
 
 
 def _check_out(options: EvaluateOptions) -> None:
-    """Whether it is clear what to write, and whether that can be done, before the work begins."""
+    """Raise, before the work begins, if it is unclear what to write, or if that cannot be written."""
     if options.calibrate and options.out is None:
         raise WrongUsage("--calibrate: give --out, the file that the recalibrated model goes to")
     if options.out is not None:
@@ -66,48 +66,47 @@ def _check_out(options: EvaluateOptions) -> None:
         check_place(options.out, "the model")
 
 
-def _baseline(predictor: Predictor, judged: JudgedTable) -> tuple[float, float, str]:
-    """Mean and deviation that need no model, and whose they are."""
-    known = predictor.notes.moments
-    if known is not None and predictor.notes.target == judged.target:
-        return known[0], known[1] or 1.0, "the training rows"
+def _baseline(predictor: Predictor, table: EvaluationTable) -> tuple[float, float, str]:
+    """Mean and deviation that the baseline predicts, and the rows that they are of, in words."""
+    if predictor.notes.moments is not None and predictor.notes.target == table.target:
+        mean, deviation = predictor.notes.moments
+        return mean, deviation or 1.0, "the training rows"
     moments = Moments()
-    for _, y, _ in judged.batches([]):
+    for _, y, _ in table.batches([]):
         moments.add(y)
-    judged.check_count(int(moments.total))
+    table.check_not_empty(int(moments.total))
     return moments.mean, moments.deviation or 1.0, "these rows"
 
 
-def _recalibrated(predictor: Predictor, judged: JudgedTable) -> Predictor:
+def _recalibrate(predictor: Predictor, table: EvaluationTable) -> Predictor:
     """The model, recalibrated on the rows of the table: all of them, or many drawn at random."""
-    rows, y, n_known, _ = judged.draw(predictor.inputs, MOST_ROWS)
-    if n_known < LEAST_ROWS:
+    sample = table.sample(predictor.inputs, MOST_ROWS)
+    if sample.n_with_target < LEAST_ROWS:
         raise CommandError(
-            f"--calibrate: {judged.source.name!r} has {amount(n_known, 'row')} in which the target {judged.target!r} "
-            f"is known; at least {LEAST_ROWS} are needed, and some hundreds are better"
+            f"--calibrate: {table.source.name!r} has {amount(sample.n_with_target, 'row')} in which the target "
+            f"{table.target!r} is known; at least {LEAST_ROWS} are needed, and some hundreds are better"
         )
-    return replace(
-        predictor, regressor=RecalibratedRegressor(original(predictor.regressor)).fit(predictor.encode(rows), y)
-    )
+    regressor = RecalibratedRegressor(original(predictor.regressor))
+    return replace(predictor, regressor=regressor.fit(predictor.encode(sample.table), sample.y))
 
 
-def _judge_all(
-    predictors: Mapping[str, Predictor], judged: JudgedTable, moments: tuple[float, float], display: Display
+def _score_all(
+    predictors: Mapping[str, Predictor], table: EvaluationTable, moments: tuple[float, float], display: Display
 ) -> tuple[dict[str, Scores], int]:
-    """Scores of all predictors and of the baseline, and how many rows have no target."""
+    """Scores of all predictors and of the baseline, and the number of rows without a target."""
     scores, n_missing = {name: Scores(moments[0]) for name in (*predictors, "baseline")}, 0
-    first, n_rows = predictors["model"], judged.source.n_rows
-    judge = Judge(n_rows)
+    first, n_rows = predictors["model"], table.source.n_rows
+    scorer = RowScorer(n_rows)
     display("row", 0, n_rows)
-    for rows, y, n_without in judged.batches(first.inputs):
-        n_missing += n_without
+    for rows, y, n_missing_in_batch in table.batches(first.inputs):
+        n_missing += n_missing_in_batch
         if len(y):
             X = first.encode(rows)
             for name, predictor in predictors.items():
-                scores[name].add(y, judge(predictor, X, y))
-            scores["baseline"].add(y, judge_constant(y, *moments))
+                scores[name].add(y, scorer(predictor, X, y))
+            scores["baseline"].add(y, score_constant(y, *moments))
         display("row", scores["baseline"].n_rows + n_missing, n_rows)
-    judged.check_count(scores["baseline"].n_rows)
+    table.check_not_empty(scores["baseline"].n_rows)
     return scores, n_missing
 
 
@@ -119,41 +118,41 @@ def _looks_like_training(notes: Notes, target: str, scores: Scores) -> bool:
     return bool(abs(scores.target_mean - mean) <= 1e-9 * (deviation or 1.0))
 
 
-def _saved(predictor: Predictor, recalibrated: RecalibratedRegressor, out: str) -> dict[str, Any]:
-    """Save the model as it was, with the recalibration; return what was learned."""
+def _save_recalibrated(predictor: Predictor, recalibrated: RecalibratedRegressor, out: str) -> dict[str, Any]:
+    """Save the model with the settings it was loaded with and the recalibration; return what was learned."""
     regressor = RecalibratedRegressor(original(predictor.regressor))
     regressor.recalibration_ = recalibrated.recalibration_
     regressor.n_recalibration_rows_ = recalibrated.n_recalibration_rows_
-    save(replace(predictor, regressor=regressor).whole, out, notes=predictor.noted)
+    save(replace(predictor, regressor=regressor).model, out, notes=predictor.raw_notes)
     return {"out": out, "recalibration": read_summary(out)["recalibration"]}
 
 
-def _text(found: dict[str, Any], data: str) -> str:
-    chance = found["model"]["pit"]["distance_by_chance"]
-    table = scores_text({name: found[name] for name in ("model", "recalibrated", "baseline") if name in found})
+def _text(results: dict[str, Any], data: str) -> str:
+    chance = results["model"]["pit"]["distance_by_chance"]
+    table = scores_text({name: results[name] for name in ("model", "recalibrated", "baseline") if name in results})
     return "\n".join(
         [
-            f"{data}: {amount(found['rows'], 'row')}, target {found['target']}",
+            f"{data}: {amount(results['rows'], 'row')}, target {results['target']}",
             "",
             table,
             "",
-            f"The baseline predicts the mean and deviation of {found['baseline']['of']}.",
+            f"The baseline predicts the mean and deviation of {results['baseline']['of']}.",
             f"1 of 20 honest models is further than {chance:.3f} from uniform by chance.",
-            *_calibration_lines(found),
+            *_calibration_lines(results),
         ]
     )
 
 
-def _calibration_lines(found: dict[str, Any]) -> list[str]:
+def _calibration_lines(results: dict[str, Any]) -> list[str]:
     """What the recalibration does, and what its scores are worth."""
-    if "recalibration" not in found:
+    if "recalibration" not in results:
         return []
-    own = dict(found["recalibration"])
-    n_rows = own.pop("n_rows")
-    drawn = f" of {found['rows']:,}, drawn at random" if n_rows < found["rows"] else ""
+    recalibration = dict(results["recalibration"])
+    n_rows = recalibration.pop("n_rows")
+    drawn = f" of {results['rows']:,}, drawn at random" if n_rows < results["rows"] else ""
     return [
         "",
-        f"Recalibrated on {amount(n_rows, 'row')}{drawn}: {Recalibration(**own).describe()}.",
+        f"Recalibrated on {amount(n_rows, 'row')}{drawn}: {Recalibration(**recalibration).describe()}.",
         "Its scores are of rows that it has seen; judge it by others, which neither it nor the model was fitted to.",
-        f"Saved to {found['out']}",
+        f"Saved to {results['out']}",
     ]

@@ -15,9 +15,9 @@ from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
-from ssgp.cli.places import check_not_read
+from ssgp.cli.output_paths import check_not_an_input
 from ssgp.cli.predictor import Predictor
-from ssgp.cli.scores import Judge, Scores, judge_constant, scores_text
+from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
 from ssgp.forest.sizes import DEFAULT_MEMORY, LEAST_MEMORY
@@ -30,7 +30,7 @@ from ssgp.tables.files import TableSource, open_table
 
 __all__ = ["FitOptions", "fit_command"]
 
-# Models that say after each step whether to stop, and so can keep a time limit.
+# Models whose fit takes a monitor, called after each step, which can stop it at a time limit.
 MONITORED = ("svbssgp", "ssgp", "vssgp", "dtc", "pic")
 # The same command gives the same model.
 DEFAULT_SEED = 0
@@ -60,48 +60,53 @@ class FitOptions:
 
 def fit_command(options: FitOptions, output: Output) -> int:
     """Fit and save; return the exit code."""
-    began = time.perf_counter()
+    started = time.perf_counter()
     check_place(options.out, "the model")
-    _check_apart(options.out, options.checkpoint)
+    _check_out_not_in_checkpoint(options.out, options.checkpoint)
     source = open_table(options.data)
-    check_not_read(options.out, source)
+    check_not_an_input(options.out, source)
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
     model = _pipeline(options, roles)
-    rows = _table(source, roles, options, model.named_steps["encoder"].kinds or {}, output)
-    text = f"{options.data}: {amount(rows.n_rows, 'row')}, {amount(len(roles.features), 'column')} to learn from"
-    output.say(f"{text}, read in parts" if isinstance(rows, StreamedTable) else text)
-    if rows.n_missing:
-        output.warn(f"{amount(rows.n_missing, 'row')} left out, where the target {roles.target!r} is missing")
-    if rows.n_weightless:
-        output.warn(f"{amount(rows.n_weightless, 'row')} left out, where the weight {roles.weight!r} is zero")
-    if isinstance(rows, StreamedTable):
-        _keep_to_memory(model, options)
-    seconds, interrupted = _fit(model, rows, options, output)
-    notes = _notes(roles, rows, seconds)
+    table = _read_table(source, roles, options, model.named_steps["encoder"].kinds or {}, output)
+    _describe_table(table, roles, options, output)
+    if isinstance(table, StreamedTable):
+        _limit_memory(model, options)
+    seconds, interrupted = _fit(model, table, options, output)
+    notes = _notes(roles, table, seconds)
     save(model, options.out, notes=notes)
     if options.checkpoint is not None and not interrupted:
         delete_checkpoint(options.checkpoint)
     encoder, regressor = (step for _, step in model.steps)
-    found: dict[str, Any] = {"out": options.out, "interrupted": interrupted, **read_summary(options.out)}
-    text = [_columns_text(encoder), _training_text(options.model, found["training"], seconds)]
+    results: dict[str, Any] = {"out": options.out, "interrupted": interrupted, **read_summary(options.out)}
+    text = [_columns_text(encoder), _training_text(options.model, results["training"], seconds)]
     if options.hold_out:
-        found["held_out"] = _judged(Predictor(encoder, regressor, notes), rows)
-        text.append(_held_out_text(found["held_out"], rows.n_rows - rows.n_learned, roles.weight))
+        results["held_out"] = _score_held_out(Predictor(encoder, regressor, notes), table)
+        text.append(_held_out_text(results["held_out"], table.n_rows - table.n_training, roles.weight))
     end = ", stopped by Ctrl-C: it has learned less than it could" if interrupted else ""
-    text.append(f"Saved to {options.out} after {duration(time.perf_counter() - began)}{end}")
-    output.result(found, "\n".join(text))
+    text.append(f"Saved to {options.out} after {duration(time.perf_counter() - started)}{end}")
+    output.result(results, "\n".join(text))
     return INTERRUPTED if interrupted else 0
 
 
-def _check_apart(out: str, checkpoint: str | None) -> None:
-    """The folder of a checkpoint is for its own files, and deleted at the end."""
+def _describe_table(table: TrainingTable, roles: ColumnRoles, options: FitOptions, output: Output) -> None:
+    """Print how many rows and columns there are, and warn of rows that are left out."""
+    text = f"{options.data}: {amount(table.n_rows, 'row')}, {amount(len(roles.features), 'column')} to learn from"
+    output.say(f"{text}, read in parts" if isinstance(table, StreamedTable) else text)
+    if table.n_missing:
+        output.warn(f"{amount(table.n_missing, 'row')} left out, where the target {roles.target!r} is missing")
+    if table.n_weightless:
+        output.warn(f"{amount(table.n_weightless, 'row')} left out, where the weight {roles.weight!r} is zero")
+
+
+def _check_out_not_in_checkpoint(out: str, checkpoint: str | None) -> None:
+    """Refuse to save the model in the folder of the checkpoint, which is deleted at the end."""
     if checkpoint is not None and Path(out).resolve().is_relative_to(Path(checkpoint).resolve()):
         raise WrongUsage(f"--out: {out!r} is inside the folder of --checkpoint, {checkpoint!r}; choose another place")
 
 
 def _pipeline(options: FitOptions, roles: ColumnRoles) -> Pipeline:
-    own_options = {
+    setting_options = {
         "max_time": ("--max-time", options.max_time),
         "random_state": ("--seed", options.seed),
         "n_jobs": ("--jobs", options.jobs),
@@ -113,23 +118,23 @@ def _pipeline(options: FitOptions, roles: ColumnRoles) -> Pipeline:
         raise WrongUsage("--checkpoint: what is done within --max-time is not the same every time; leave one out")
     if options.max_time is not None and options.model == "exact":
         raise WrongUsage("--max-time: exact cannot be stopped early; give it fewer rows, or choose another --model")
-    regressor = make_regressor(options.model, options.settings, own_options)
+    regressor = make_regressor(options.model, options.settings, setting_options)
     if regressor.random_state is None:
         regressor.set_params(random_state=DEFAULT_SEED)
     return Pipeline([("encoder", TableEncoder(kinds=_kinds(options.kinds, roles.features))), ("regressor", regressor)])
 
 
 def _kinds(pairs: Sequence[str], features: list[str]) -> Any:  # noqa: ANN401  checked here
-    """How to encode columns where their type does not tell."""
-    found = parse_pairs("--kind", pairs)
-    for name, kind in found.items():
+    """Kinds of columns as the options give them, by name."""
+    kinds = parse_pairs("--kind", pairs)
+    for name, kind in kinds.items():
         check_column("--kind", name, features)
         if kind not in KINDS:
             raise WrongUsage(f"--kind: {name} cannot be {kind!r}; it can be {', '.join(KINDS)}")
-    return found or None
+    return kinds or None
 
 
-def _table(
+def _read_table(
     source: TableSource, roles: ColumnRoles, options: FitOptions, kinds: Mapping[str, str], output: Output
 ) -> TrainingTable:
     """The table, in memory if it fits there."""
@@ -148,65 +153,67 @@ def _table(
         return StreamedTable(source, roles, options.hold_out, seed, display, categories)
 
 
-def _keep_to_memory(model: Pipeline, options: FitOptions) -> None:
-    """Where there is less memory than a forest takes, and nothing was said, it makes do with what there is."""
+def _limit_memory(model: Pipeline, options: FitOptions) -> None:
+    """Limit a forest to the memory that is free, where no option gives a limit."""
     (_, regressor) = model.steps[-1]
     if options.memory is None and regressor.max_memory == "auto":
         regressor.set_params(max_memory=max(LEAST_MEMORY, min(DEFAULT_MEMORY, default_memory())))
 
 
-def _fit(model: Pipeline, rows: TrainingTable, options: FitOptions, output: Output) -> tuple[float, bool]:
+def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Output) -> tuple[float, bool]:
     """Fit; return the seconds it took, and whether Ctrl-C cut it short."""
-    extra: dict[str, Any] = {}
-    began = time.monotonic()
+    fit_options: dict[str, Any] = {}
+    started = time.monotonic()
     if options.max_time is not None and options.model in MONITORED:
-        until = began + options.max_time
-        extra["monitor"] = lambda n_iter, snapshot: time.monotonic() > until
+        deadline = started + options.max_time
+        fit_options["monitor"] = lambda n_iter, snapshot: time.monotonic() > deadline
     if options.checkpoint is not None:
-        extra["checkpoint"] = options.checkpoint
-    named = Predictor(*(step for _, step in model.steps)).columns_named(options.target)
-    with InterruptCounter() as interrupts, output.warnings_told(), output.progress() as display, observed(display):
-        with named:
-            rows.fit(model, display, extra)
-    return time.monotonic() - began, interrupts.pressed > 0
+        fit_options["checkpoint"] = options.checkpoint
+    with (
+        InterruptCounter() as interrupts,
+        output.warnings_as_messages(),
+        output.progress() as display,
+        observed(display),
+        Predictor(*(step for _, step in model.steps)).column_names_in_errors(options.target),
+    ):
+        table.fit(model, display, fit_options)
+    return time.monotonic() - started, interrupts.pressed > 0
 
 
-def _notes(roles: ColumnRoles, rows: TrainingTable, seconds: float) -> dict[str, Any]:
-    """What later commands want to know of this fit."""
+def _notes(roles: ColumnRoles, table: TrainingTable, seconds: float) -> dict[str, Any]:
+    """Notes that are saved with the model, for later commands."""
     return {
         "target": roles.target,
-        "target_holds": rows.target_holds,
-        "target_mean": rows.moments.mean,
-        "target_deviation": rows.moments.deviation,
+        "target_holds": table.target_holds,
+        "target_mean": table.moments.mean,
+        "target_deviation": table.moments.deviation,
         "key": roles.key,
         "weight": roles.weight,
-        "n_rows": rows.n_learned,
-        "n_rows_without_target": rows.n_missing,
-        "n_rows_without_weight": rows.n_weightless,
+        "n_rows": table.n_training,
+        "n_rows_without_target": table.n_missing,
+        "n_rows_without_weight": table.n_weightless,
         "fit_seconds": round(seconds, 3),
     }
 
 
-def _judged(predictor: Predictor, rows: TrainingTable) -> dict[str, Any]:
-    """Scores of the model and of the training rows' mean and deviation."""
-    mean, std = rows.moments.mean, rows.moments.deviation or 1.0
-    scores, baseline, judge = Scores(mean), Scores(mean), Judge()
-    for part in rows.held_out():
-        judged = judge(predictor, predictor.encode(part.table), part.y)
-        plain = judge_constant(part.y, mean, std)
-        scores.add(part.y, judged, part.weight)
-        baseline.add(part.y, plain, part.weight)
+def _score_held_out(predictor: Predictor, table: TrainingTable) -> dict[str, Any]:
+    """Scores of the model and of the training rows' mean and deviation on the rows held out."""
+    mean, std = table.moments.mean, table.moments.deviation or 1.0
+    scores, baseline, scorer = Scores(mean), Scores(mean), RowScorer()
+    for rows in table.held_out():
+        scores.add(rows.y, scorer(predictor, predictor.encode(rows.table), rows.y), rows.weight)
+        baseline.add(rows.y, score_constant(rows.y, mean, std), rows.weight)
     return {"model": scores.summary(), "baseline": baseline.summary()}
 
 
 def _columns_text(encoder: TableEncoder) -> str:
-    """What became of columns, those that are numbers as they are left out."""
+    """Encodings of the columns; those that are numbers as they are, are counted only."""
     lines = [f"  {one_line(column.name)}: {column.describe()}" for column in encoder.columns_]
-    notable = [line for line in lines if not line.endswith(": numbers as they are")]
+    shown = [line for line in lines if not line.endswith(": numbers as they are")]
     n_dropped = sum(isinstance(column, Dropped) for column in encoder.columns_)
-    plain = len(lines) - len(notable)
-    head = f"Columns: {len(lines) - n_dropped} used, {plain} of them numbers as they are; {n_dropped} dropped"
-    return "\n".join([head, *notable])
+    n_unchanged = len(lines) - len(shown)
+    head = f"Columns: {len(lines) - n_dropped} used, {n_unchanged} of them numbers as they are; {n_dropped} dropped"
+    return "\n".join([head, *shown])
 
 
 def _training_text(model: str, training: dict[str, Any], seconds: float) -> str:

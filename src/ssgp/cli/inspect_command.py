@@ -13,27 +13,28 @@ from ssgp.saving.model_files import read_summary
 
 __all__ = ["inspect_command"]
 
-MOST_IMPORTANT = 10
-BAR = 20
+MOST_IMPORTANCES = 10
+BAR_LENGTH = 20
 
 
 def inspect_command(model: str, output: Output) -> int:
-    """Tell what is in a file, without loading the model; return the exit code."""
+    """Print what is in a file, without loading the model; return the exit code."""
     check_model_file(model)
-    found = {"path": model, "bytes": os.path.getsize(model), **read_summary(model)}
+    summary = {"path": model, "bytes": os.path.getsize(model), **read_summary(model)}
     parts = (_head, _notes, _recalibration, _settings, _columns, _training, _importances)
-    output.answer(found, "\n".join(text for text in (part(found) for part in parts) if text))
+    output.answer(summary, "\n".join(text for text in (part(summary) for part in parts) if text))
     return 0
 
 
-def _head(found: dict[str, Any]) -> str:
-    written = f"ssgp {found['ssgp_version']}, scikit-learn {found['sklearn_version']}, numpy {found['numpy_version']}"
-    return f"{found['path']}: {' and '.join(found['classes'])}, {_size(found['bytes'])}\nWritten by {written}"
+def _head(summary: dict[str, Any]) -> str:
+    libraries = {"ssgp": "ssgp", "scikit-learn": "sklearn", "numpy": "numpy"}
+    versions = ", ".join(f"{name} {summary[f'{key}_version']}" for name, key in libraries.items())
+    return f"{summary['path']}: {' and '.join(summary['classes'])}, {_size(summary['bytes'])}\nWritten by {versions}"
 
 
-def _notes(found: dict[str, Any]) -> str:
-    """What `ssgp fit` noted, as far as it is there, and what others did."""
-    notes = Notes(found.get("notes"))
+def _notes(summary: dict[str, Any]) -> str:
+    """Notes of `ssgp fit`, as far as they are there, and others."""
+    notes = Notes(summary.get("notes"))
     lines = [] if notes.target is None else [f"Predicts {notes.target}{_moments(notes)}{_key(notes)}"]
     others = [f"{name}={value}" for name, value in notes.others.items()]
     return "\n".join([*lines, *([f"Notes: {', '.join(others)}"] if others else [])])
@@ -50,40 +51,43 @@ def _key(notes: Notes) -> str:
     return f", rows named by {', '.join(notes.key)}" if notes.key else ""
 
 
-def _recalibration(found: dict[str, Any]) -> str:
-    if "recalibration" not in found:
+def _recalibration(summary: dict[str, Any]) -> str:
+    if "recalibration" not in summary:
         return ""
-    own = dict(found["recalibration"])
-    return f"Recalibrated on {amount(own.pop('n_rows'), 'row')}: {Recalibration(**own).describe()}"
+    recalibration = dict(summary["recalibration"])
+    n_rows = recalibration.pop("n_rows")
+    return f"Recalibrated on {amount(n_rows, 'row')}: {Recalibration(**recalibration).describe()}"
 
 
-def _settings(found: dict[str, Any]) -> str:
-    """Those that are not the estimator's own."""
-    usual = getattr(ssgp, found["classes"][-1])()._stored_settings()
-    changed = {name: value for name, value in found["settings"].items() if value != usual.get(name)}
+def _settings(summary: dict[str, Any]) -> str:
+    """Settings that are not the estimator's defaults."""
+    defaults = getattr(ssgp, summary["classes"][-1])()._stored_settings()
+    changed = {name: value for name, value in summary["settings"].items() if value != defaults.get(name)}
     listed = ", ".join(f"{name}={value}" for name, value in changed.items())
     return f"Settings: {listed or 'as they come'}{', others as they come' if listed else ''}"
 
 
-def _columns(found: dict[str, Any]) -> str:
-    names = found["feature_names_in"] or [f"x{i}" for i in range(found["n_features_in"])]
-    lines = found.get("columns", names)
+def _columns(summary: dict[str, Any]) -> str:
+    names = summary["feature_names_in"] or [f"x{i}" for i in range(summary["n_features_in"])]
+    lines = summary.get("columns", names)
     return "\n".join([f"Inputs, {amount(len(lines), 'column')}:", *(f"  {one_line(line)}" for line in lines)])
 
 
-def _training(found: dict[str, Any]) -> str:
-    values = found["training"].items()
+def _training(summary: dict[str, Any]) -> str:
+    values = summary["training"].items()
     return "Training: " + ", ".join(f"{name.removesuffix('_')} {_short(value)}" for name, value in values)
 
 
-def _importances(found: dict[str, Any]) -> str:
-    named = {one_line(name): share for name, share in found.get("feature_importances", {}).items()}
-    shares = sorted(named.items(), key=lambda item: -item[1])[:MOST_IMPORTANT]
+def _importances(summary: dict[str, Any]) -> str:
+    named = {one_line(name): share for name, share in summary.get("feature_importances", {}).items()}
+    shares = sorted(named.items(), key=lambda item: -item[1])[:MOST_IMPORTANCES]
     if not shares:
         return ""
     width = max(len(name) for name, _ in shares)
     longest = shares[0][1]
-    bars = [f"  {name:<{width}} {share:6.1%} {'#' * round(BAR * share / longest)}".rstrip() for name, share in shares]
+    bars = [
+        f"  {name:<{width}} {share:6.1%} {'#' * round(BAR_LENGTH * share / longest)}".rstrip() for name, share in shares
+    ]
     return "\n".join(
         ["Feature importances, by lengthscale (an effect that is a straight line counts for little):", *bars]
     )

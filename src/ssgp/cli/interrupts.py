@@ -1,4 +1,4 @@
-"""Ctrl-C, counted: regressors return a usable model when it is pressed, and a command has to know that it was."""
+"""A counter of Ctrl-C: regressors return a usable model when it is pressed, and a command has to know that it was."""
 
 import signal
 from types import FrameType
@@ -13,7 +13,7 @@ class InterruptCounter:
     Attributes
     ----------
     pressed : int
-        How many.
+        Number of presses so far.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""How much memory a fit may take, and how much a table needs."""
+"""Memory that a fit may take, and memory that a table needs."""
 
 import re
 
@@ -12,25 +12,25 @@ __all__ = ["default_memory", "memory_needed", "parse_memory"]
 
 UNITS = {"": 1e9, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 DEFAULT_SHARE = 0.5
-# Of a number in a table that is read at once: as Arrow has it, as the encoder makes it, as the regressor sorts it.
-BYTES_A_VALUE = 40
-# Characters of a number in a text file.
-CHARACTERS = 6
-# How much larger text is than its packed file.
-PACKED = 5
+# Memory of a number in a table that is read at once: in Arrow's table, in the encoder's array, in the regressor's.
+BYTES_PER_VALUE = 40
+# Length of a number in a text file.
+CHARACTERS_PER_VALUE = 6
+# Size of text over that of its compressed file.
+COMPRESSION_RATIO = 5
 
 
 def parse_memory(text: str) -> float:
-    """Bytes, from a number of gigabytes or one with a unit.
+    """Number of bytes, from a number of gigabytes or one with a unit.
 
     Examples
     --------
     >>> parse_memory("4"), parse_memory("512MB"), parse_memory("1.5 g")
     (4000000000.0, 512000000.0, 1500000000.0)
     """
-    found = re.fullmatch(r"([0-9.]+)\s*([kmgt]?)b?", text.strip().lower())
+    match = re.fullmatch(r"([0-9.]+)\s*([kmgt]?)b?", text.strip().lower())
     try:
-        size = float(found[1]) * UNITS[found[2]] if found else 0.0
+        size = float(match[1]) * UNITS[match[2]] if match else 0.0
     except ValueError:
         size = 0.0
     if size < LEAST_MEMORY:
@@ -39,14 +39,14 @@ def parse_memory(text: str) -> float:
 
 
 def default_memory() -> float:
-    """Half of what there is."""
+    """Half of the memory that is free, in bytes."""
     return DEFAULT_SHARE * available_memory()
 
 
 def memory_needed(source: TableSource, n_columns: int) -> float:
     """Bytes that a fit to all rows at once takes, as far as the files tell; 0 where they do not."""
     if source.n_rows is not None:
-        return float(BYTES_A_VALUE * source.n_rows * n_columns)
-    packed = any(without_compression(file.name) != file.name for file in source.files)
-    text = (source.n_bytes or 0) * (PACKED if packed else 1)
-    return BYTES_A_VALUE / CHARACTERS * text * n_columns / len(source.column_names)
+        return float(BYTES_PER_VALUE * source.n_rows * n_columns)
+    compressed = any(without_compression(file.name) != file.name for file in source.files)
+    n_characters = (source.n_bytes or 0) * (COMPRESSION_RATIO if compressed else 1)
+    return BYTES_PER_VALUE / CHARACTERS_PER_VALUE * n_characters * n_columns / len(source.column_names)

@@ -1,43 +1,41 @@
 """Mean and deviation of numbers that come in parts."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ssgp._utils.arrays import Array
 
 __all__ = ["Moments"]
 
-Array = NDArray[np.floating]
-
 
 class Moments:
-    """Sums from which mean and deviation follow, without loss of digits where numbers are far from zero.
+    """Mean and deviation of all numbers so far, without loss of digits where these are far from zero.
 
     Attributes
     ----------
     total : float
-        How many numbers there are, each counted as often as its weight says.
+        Sum of the weights: how many numbers there are, each counted as often as its weight says.
     mean : float
-        Of all so far.
+        Mean of the numbers.
     """
 
     def __init__(self) -> None:
         self.total, self.mean, self._squares = 0.0, 0.0, 0.0
 
     def add(self, y: Array, weight: Array | None = None) -> None:
-        """Some more."""
+        """Add numbers y (n,), each as often as its weight says."""
         weight = np.ones(len(y)) if weight is None else weight
-        own = float(weight.sum())
-        # Squares may overflow; a model of such numbers is refused with a message of its own.
+        total = float(weight.sum())
+        if not total:
+            return
+        # Squares may overflow; the regressor refuses such numbers with a message.
         with np.errstate(over="ignore", invalid="ignore"):
-            self._add(y, weight, own)
-
-    def _add(self, y: Array, weight: Array, own: float) -> None:
-        if own:
             mean = float(np.average(y, weights=weight))
-            apart, self.total = mean - self.mean, self.total + own
-            self._squares += float(weight @ (y - mean) ** 2) + apart * apart * own * (1.0 - own / self.total)
-            self.mean += apart * own / self.total
+            difference, self.total = mean - self.mean, self.total + total
+            between = difference * difference * total * (1.0 - total / self.total)
+            self._squares += float(weight @ (y - mean) ** 2) + between
+            self.mean += difference * total / self.total
 
     @property
     def deviation(self) -> float:
-        """Of all so far."""
+        """Standard deviation of the numbers."""
         return float(np.sqrt(self._squares / self.total))

@@ -1,10 +1,10 @@
-"""What `ssgp fit` notes in the file of a model. Python may note anything else there, or nothing."""
+"""Notes that `ssgp fit` writes to the file of a model. Python may write other notes there, or none."""
 
 from typing import Any
 
 __all__ = ["Notes"]
 
-OWN = {
+FIT_NOTES = {
     "target",
     "target_holds",
     "target_mean",
@@ -19,16 +19,16 @@ OWN = {
 
 
 class Notes:
-    """Notes of a file, those of `ssgp fit` by name; what is not there, or not what it should be, is None.
+    """Notes of a file, those of `ssgp fit` by name; one that is missing, or of a wrong type, is None.
 
     Parameters
     ----------
-    noted : object
-        As the file has it; None where it has none.
+    raw : object
+        Notes as the file has them; None where it has none.
     """
 
-    def __init__(self, noted: Any) -> None:  # noqa: ANN401  whatever was saved
-        self._noted: dict[str, Any] = noted if isinstance(noted, dict) else {}
+    def __init__(self, raw: Any) -> None:  # noqa: ANN401  whatever was saved
+        self._raw: dict[str, Any] = raw if isinstance(raw, dict) else {}
 
     @property
     def target(self) -> str | None:
@@ -37,7 +37,7 @@ class Notes:
 
     @property
     def target_holds(self) -> str | None:
-        """What that column held, in words."""
+        """What the target's column held, in words."""
         return self._text("target_holds")
 
     @property
@@ -48,24 +48,24 @@ class Notes:
 
     @property
     def n_rows(self) -> float | None:
-        """Rows that were learned from."""
+        """Number of rows that were learned from."""
         return self._number("n_rows")
 
     @property
     def key(self) -> list[str]:
         """Columns that name a row."""
-        found = self._noted.get("key")
-        return found if isinstance(found, list) and all(isinstance(name, str) for name in found) else []
+        names = self._raw.get("key")
+        return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
 
     @property
     def others(self) -> dict[str, Any]:
-        """What others noted."""
-        return {name: value for name, value in self._noted.items() if name not in OWN}
+        """Notes that are not those of `ssgp fit`."""
+        return {name: value for name, value in self._raw.items() if name not in FIT_NOTES}
 
     def _text(self, name: str) -> str | None:
-        found = self._noted.get(name)
-        return found if isinstance(found, str) else None
+        value = self._raw.get(name)
+        return value if isinstance(value, str) else None
 
     def _number(self, name: str) -> float | None:
-        found = self._noted.get(name)
-        return found if isinstance(found, int | float) else None
+        value = self._raw.get(name)
+        return value if isinstance(value, int | float) else None

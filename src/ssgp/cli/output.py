@@ -1,4 +1,4 @@
-"""What a command says: text for people, or one JSON object for programs."""
+"""What a command prints: text for people, or one JSON object for programs."""
 
 import json
 import math
@@ -32,37 +32,37 @@ class Output:
         self._warnings: list[str] = []
 
     def say(self, text: str) -> None:
-        """Tell people something."""
+        """Print a message."""
         if not self._silent:
             print(text, flush=True)
 
     def warn(self, text: str) -> None:
-        """Tell people something that they may not expect."""
+        """Print a warning, and keep it for the JSON object."""
         self._warnings.append(text)
         if not self._silent:
             print(f"ssgp: warning: {text}", file=sys.stderr, flush=True)
 
-    def result(self, found: dict[str, Any], text: str) -> None:
-        """What the command did: as JSON for programs, as text for people."""
+    def result(self, results: dict[str, Any], text: str) -> None:
+        """Print what the command did: results as JSON for programs, or text for people."""
         if self._as_json or not self._silent:
-            self.answer(found, text)
+            self.answer(results, text)
 
-    def answer(self, found: dict[str, Any], text: str) -> None:
-        """What the command was asked for, and writes nowhere else: told even if quiet."""
+    def answer(self, results: dict[str, Any], text: str) -> None:
+        """Print what the command was asked for, and writes to no file: printed even if quiet."""
         if self._as_json:
-            print(json.dumps(_finite({**found, "warnings": self._warnings}), allow_nan=False))
+            print(json.dumps(_finite({**results, "warnings": self._warnings}), allow_nan=False))
         else:
             print(text, flush=True)
 
     def progress(self) -> Display:
-        """What shows how far a command is: a bar on a terminal, a line now and then elsewhere."""
+        """Display of progress: bars on a terminal, a line every few seconds elsewhere."""
         if self._silent:
             return NoDisplay()
         return TerminalDisplay() if sys.stderr.isatty() else LineDisplay()
 
     @contextmanager
-    def warnings_told(self) -> Iterator[None]:
-        """Print the library's warnings as messages, one line each."""
+    def warnings_as_messages(self) -> Iterator[None]:
+        """Context in which the library's warnings are printed as those of the command, one line each."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
@@ -71,7 +71,7 @@ class Output:
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401
-    """The same with null for infinity and NaN, which JSON has no words for."""
+    """The same values with None for infinity and NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {name: _finite(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -80,7 +80,7 @@ def _finite(value: Any) -> Any:  # noqa: ANN401
 
 
 def amount(number: int, what: str) -> str:
-    """A count in words.
+    """A number of things, in words.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def duration(seconds: float) -> str:
 
 
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows of text below each other, the first column to the left and numbers to the right.
+    """Lines of a table: the first column to the left, numbers to the right.
 
     Examples
     --------

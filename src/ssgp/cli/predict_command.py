@@ -5,15 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.names import hint, listed
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.output import Output, amount, duration
-from ssgp.cli.places import check_not_read
+from ssgp.cli.output_paths import check_not_an_input
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.tables.files import TableSource, check_columns, open_table
@@ -21,9 +20,8 @@ from ssgp.tables.writing import check_output, write_table
 
 __all__ = ["PredictOptions", "predict_command"]
 
-Array = NDArray[np.floating]
 
-ALL = "all"
+ALL_COLUMNS = "all"
 
 
 @dataclass(frozen=True)
@@ -43,50 +41,61 @@ class PredictOptions:
 def predict_command(options: PredictOptions, output: Output) -> int:
     """Predict and write; return the exit code."""
     check_output(options.out)
-    wanted = _Wanted(options.std, _levels(options.quantiles), _ends(options.interval))
+    predictions = _Predictions(options.std, _quantile_levels(options.quantiles), _interval_ends(options.interval))
     predictor = load_predictor(options.model).with_jobs(options.jobs)
-    source = predictor.typed(open_table(options.data))
-    check_not_read(options.out, source, options.model)
+    source = predictor.with_fitted_types(open_table(options.data))
+    check_not_an_input(options.out, source, options.model)
     check_columns(predictor.inputs, source.column_names, f"{options.data!r} lacks a column that the model needs:")
-    kept = _kept(options.keep, predictor, source.column_names)
-    _check_names(kept, wanted.names, bool(options.keep))
-    began = time.perf_counter()
-    with output.warnings_told(), output.progress() as display:
-        n_rows = write_table(_predictions(predictor, source, kept, wanted, display), options.out)
-    seconds = time.perf_counter() - began
-    found = {"out": options.out, "rows": n_rows, "columns": [*kept, *wanted.names], "seconds": round(seconds, 3)}
+    kept = _kept_columns(options.keep, predictor, source.column_names)
+    _check_names(kept, predictions.names, bool(options.keep))
+    started = time.perf_counter()
+    with output.warnings_as_messages(), output.progress() as display:
+        n_rows = write_table(_predicted_tables(predictor, source, kept, predictions, display), options.out)
+    seconds, columns = time.perf_counter() - started, [*kept, *predictions.names]
+    results = {"out": options.out, "rows": n_rows, "columns": columns, "seconds": round(seconds, 3)}
     rate = f"{n_rows / seconds:,.0f} a second"
-    output.result(found, f"{amount(n_rows, 'row')} in {duration(seconds)}, {rate}: {options.out} has {_listed(found)}")
+    text = f"{amount(n_rows, 'row')} in {duration(seconds)}, {rate}: {options.out} has {', '.join(columns)}"
+    output.result(results, text)
     return 0
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """What is asked of a prediction besides its mean."""
+class _Predictions:
+    """The columns of predictions that are written.
+
+    Attributes
+    ----------
+    std : bool
+        Whether deviations are written.
+    quantiles : list of str
+        Levels of quantiles.
+    interval : (str, float, float) or None
+        Share of an interval, and the levels of its ends.
+    """
 
     std: bool
     quantiles: list[str]
-    ends: tuple[str, float, float] | None
+    interval: tuple[str, float, float] | None
 
     @property
     def names(self) -> list[str]:
-        """Of the columns that are written."""
-        ends = [] if self.ends is None else [f"lower_{self.ends[0]}", f"upper_{self.ends[0]}"]
+        """Names of the columns."""
+        ends = [] if self.interval is None else [f"lower_{self.interval[0]}", f"upper_{self.interval[0]}"]
         return ["mean", *["std"] * self.std, *(f"q{level}" for level in self.quantiles), *ends]
 
     @property
     def levels(self) -> list[float]:
-        """Of all quantiles, those at the ends of the interval last."""
-        return [*map(float, self.quantiles), *([] if self.ends is None else self.ends[1:])]
+        """Levels of all quantiles, those at the ends of the interval last."""
+        return [*map(float, self.quantiles), *([] if self.interval is None else self.interval[1:])]
 
-    def __call__(self, predictor: Predictor, X: Any) -> list[Array]:  # noqa: ANN401
-        """Columns of predictions."""
-        found = predictor.regressor.predict(X, return_std=True) if self.std else [predictor.regressor.predict(X)]
-        quantiles = predictor.regressor.predict_quantiles(X, self.levels).T if self.levels else []
-        return [*found, *quantiles]
+    def __call__(self, regressor: Any, X: Any) -> list[Array]:  # noqa: ANN401
+        """The columns, shapes (n,), for encoded rows X."""
+        moments = regressor.predict(X, return_std=True) if self.std else [regressor.predict(X)]
+        quantiles = regressor.predict_quantiles(X, self.levels).T if self.levels else []
+        return [*moments, *quantiles]
 
 
-def _levels(text: str | None) -> list[str]:
+def _quantile_levels(text: str | None) -> list[str]:
     """Levels as the user wrote them, for they name columns."""
     levels = [level.strip() for level in text.split(",")] if text else []
     for level in levels:
@@ -104,7 +113,8 @@ def _is_share(text: str) -> bool:
         return False
 
 
-def _ends(coverage: float | None) -> tuple[str, float, float] | None:
+def _interval_ends(coverage: float | None) -> tuple[str, float, float] | None:
+    """A share as the user wrote it, and the levels of the ends of that central interval."""
     if coverage is None:
         return None
     if not 0 < coverage < 1:
@@ -112,11 +122,11 @@ def _ends(coverage: float | None) -> tuple[str, float, float] | None:
     return f"{coverage:g}", 0.5 - coverage / 2, 0.5 + coverage / 2
 
 
-def _kept(keep: Sequence[str], predictor: Predictor, names: list[str]) -> list[str]:
-    """Columns of the table that stand beside the predictions: the key of the fit unless others are asked for."""
+def _kept_columns(keep: Sequence[str], predictor: Predictor, names: list[str]) -> list[str]:
+    """Columns of the table that are written beside the predictions: the key of the fit unless others are given."""
     if not keep:
         return [_key_column(name, names) for name in predictor.notes.key]
-    if list(keep) == [ALL] and ALL not in names:
+    if list(keep) == [ALL_COLUMNS] and ALL_COLUMNS not in names:
         return names
     return [check_column("--keep", name, names) for name in dict.fromkeys(split_names(keep, names))]
 
@@ -142,21 +152,17 @@ def _check_names(kept: list[str], predicted: list[str], chosen: bool) -> None:
         )
 
 
-def _predictions(
-    predictor: Predictor, source: TableSource, kept: list[str], wanted: _Wanted, display: Display
+def _predicted_tables(
+    predictor: Predictor, source: TableSource, kept: list[str], predictions: _Predictions, display: Display
 ) -> Iterator[pa.Table]:
-    """Kept columns and predictions, a batch at a time."""
-    done, total = 0, source.n_rows
-    display("row", done, total)
+    """Kept columns and predictions, batch by batch."""
+    n_predicted, n_rows = 0, source.n_rows
+    display("row", n_predicted, n_rows)
     for batch in source.batches(list(dict.fromkeys([*predictor.inputs, *kept]))):
-        with predictor.columns_named():
-            columns = wanted(predictor, predictor.encode(batch))
-        done += batch.num_rows
-        display("row", done, total)
-        yield pa.table([*(batch[name] for name in kept), *map(pa.array, columns)], names=[*kept, *wanted.names])
-    if not done:
+        with predictor.column_names_in_errors():
+            columns = predictions(predictor.regressor, predictor.encode(batch))
+        n_predicted += batch.num_rows
+        display("row", n_predicted, n_rows)
+        yield pa.table([*(batch[name] for name in kept), *map(pa.array, columns)], names=[*kept, *predictions.names])
+    if not n_predicted:
         raise CommandError(f"{source.name!r} has no rows to predict")
-
-
-def _listed(found: dict[str, Any]) -> str:
-    return ", ".join(found["columns"])

@@ -1,4 +1,4 @@
-"""A saved model as commands use it: from a table to predictions."""
+"""Saved models as commands use them: from a table to predictions."""
 
 import copy
 import os
@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from ssgp._utils.column_errors import ExtremeValuesError
@@ -25,9 +23,8 @@ from ssgp.tables.files import TableSource
 
 __all__ = ["Predictor", "check_model_file", "load_predictor"]
 
-Array = NDArray[np.floating]
 
-# What text in a CSV file is read as, by what the column held when the model was fitted.
+# Types as which text in a CSV file is read, by what the column held when the model was fitted.
 CSV_TYPES = {
     "numbers": pa.float64(),
     "truth values": pa.bool_(),
@@ -36,8 +33,8 @@ CSV_TYPES = {
     "times of day": pa.time32("s"),
     "text": pa.string(),
 }
-# Whole numbers up to here are floats without rounding.
-MOST_EXACT = 2**53
+# Whole numbers up to this one are floats without rounding.
+LARGEST_EXACT = 2**53
 
 
 @dataclass(frozen=True)
@@ -47,21 +44,21 @@ class Predictor:
     Attributes
     ----------
     encoder : TableEncoder or None
-        Makes numbers of the columns; without it they have to be numbers.
+        Encoder of the columns; without one they have to be numbers.
     regressor : estimator
-        Of this library.
-    noted : dict or None
-        What was noted when it was saved.
+        Any regressor of this library.
+    raw_notes : dict or None
+        Notes that were saved with it.
     """
 
     encoder: TableEncoder | None
     regressor: Any
-    noted: dict[str, Any] | None = None
+    raw_notes: dict[str, Any] | None = None
 
     @property
     def notes(self) -> Notes:
-        """What `ssgp fit` noted, as far as it did."""
-        return Notes(self.noted)
+        """Notes that `ssgp fit` saved, as far as there are any."""
+        return Notes(self.raw_notes)
 
     @property
     def inputs(self) -> list[str]:
@@ -72,64 +69,64 @@ class Predictor:
 
     @property
     def feature_columns(self) -> list[str]:
-        """Column that each of the regressor's features comes from."""
+        """Columns that the regressor's features come from, one per feature."""
         if self.encoder is None:
             return self.inputs
         return [column.name for column in self.encoder.columns_ for _ in column.feature_names()]
 
     @contextmanager
-    def columns_named(self, target: str = "") -> Iterator[None]:
-        """Context in which errors know columns by their names: the regressor counts its features."""
+    def column_names_in_errors(self, target: str = "") -> Iterator[None]:
+        """Context in which errors have the names of columns, where the regressor's have numbers of features."""
         try:
             yield
         except ExtremeValuesError as error:
-            own = (
+            column = (
                 f"the target {target!r}" if error.feature is None else f"column {self.feature_columns[error.feature]!r}"
             )
             raise CommandError(
-                f"{own} has values too extreme to standardise; drop those rows or transform the column"
+                f"{column} has values too extreme to standardise; drop those rows or transform the column"
             ) from error
 
-    def typed(self, source: TableSource, target: str | None = None) -> TableSource:
+    def with_fitted_types(self, source: TableSource, target: str | None = None) -> TableSource:
         """A table to predict, whose text is read as it was in fit; text that is no input or target stays as it is."""
-        held = dict.fromkeys(source.column_names, "text") | dict.fromkeys(self.inputs, "numbers")
+        families = dict.fromkeys(source.column_names, "text") | dict.fromkeys(self.inputs, "numbers")
         if self.encoder is not None:
-            held |= {name: self.encoder.families_[name] for name in self.inputs}
+            families |= {name: self.encoder.families_[name] for name in self.inputs}
         if target is not None:
-            held[target] = self.notes.target_holds or "numbers"
-        types = {name: CSV_TYPES.get(kind, pa.string()) for name, kind in held.items()}
+            families[target] = self.notes.target_holds or "numbers"
+        types = {name: CSV_TYPES.get(family, pa.string()) for name, family in families.items()}
         types |= dict.fromkeys([] if self.encoder is None else _large_codes(self.encoder), pa.int64())
-        return source.with_types(types | _fine_times(source, types))
+        return source.with_types(types | _nanosecond_types(source, types))
 
     def encode(self, table: pa.Table) -> Any:  # noqa: ANN401  what regressors take
-        """Inputs of the regressor."""
+        """Inputs of the regressor, from a table that has the columns `inputs`."""
         return table.select(self.inputs) if self.encoder is None else self.encoder.transform(table)
 
     @property
-    def whole(self) -> Any:  # noqa: ANN401  a regressor or a Pipeline
-        """The model as Python has it."""
+    def model(self) -> Any:  # noqa: ANN401
+        """The model as Python has it: a Pipeline of encoder and regressor, or the regressor alone."""
         if self.encoder is None:
             return self.regressor
         return Pipeline([("encoder", self.encoder), ("regressor", self.regressor)])
 
     def with_jobs(self, jobs: int | None) -> "Predictor":
-        """The same, on so many threads."""
-        return self if jobs is None else replace(self, regressor=_on_threads(self.regressor, jobs))
+        """The same model, on so many threads."""
+        return self if jobs is None else replace(self, regressor=_with_jobs(self.regressor, jobs))
 
 
 def _large_codes(encoder: TableEncoder) -> list[str]:
-    """Columns of numbers that name things, some too large to be told apart as floats."""
+    """Columns of numbers that name things, with numbers too large to be told apart as floats."""
     return [
         column.name
         for column in encoder.columns_
         if isinstance(column, OneHot | TargetMeans)
         and encoder.families_[column.name] == "numbers"
-        and any(code.lstrip("-").isdecimal() and abs(int(code)) > MOST_EXACT for code in column.categories)
+        and any(code.lstrip("-").isdecimal() and abs(int(code)) > LARGEST_EXACT for code in column.categories)
     ]
 
 
-def _fine_times(source: TableSource, types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
-    """Columns of times with nanoseconds at the beginning of a file; others hold microseconds, which reach further."""
+def _nanosecond_types(source: TableSource, types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    """Types of times with nanoseconds at the beginning of a file; others hold microseconds, which reach further."""
     times = {name: kind for name, kind in types.items() if pa.types.is_timestamp(kind)}
     schemas = [file.schema({}) for file in source.files] if times else []
     return {
@@ -144,18 +141,18 @@ def _has_nanoseconds(schema: pa.Schema, name: str) -> bool:
     return pa.types.is_timestamp(kind) and kind.unit == "ns"
 
 
-def _on_threads(regressor: Any, jobs: int) -> Any:  # noqa: ANN401
+def _with_jobs(regressor: Any, jobs: int) -> Any:  # noqa: ANN401
     """A copy that uses so many threads: the model itself may be saved again, as it was."""
-    own = copy.copy(regressor)
-    if isinstance(own, RecalibratedRegressor):
-        own.regressor = _on_threads(own.regressor, jobs)
-    elif "n_jobs" in own.get_params():
-        own.set_params(n_jobs=jobs)
-    return own
+    copied = copy.copy(regressor)
+    if isinstance(copied, RecalibratedRegressor):
+        copied.regressor = _with_jobs(copied.regressor, jobs)
+    elif "n_jobs" in copied.get_params():
+        copied.set_params(n_jobs=jobs)
+    return copied
 
 
 def check_model_file(path: str) -> None:
-    """Raise if there is no such file, and say which one may be meant."""
+    """Raise an error that says which file may be meant, if there is none of that name."""
     if os.path.isdir(path):
         raise CommandError(f"{path!r} is a folder; give the file of a saved model")
     if not os.path.exists(path):
@@ -165,7 +162,7 @@ def check_model_file(path: str) -> None:
 
 
 def load_predictor(path: str) -> Predictor:
-    """Read a model that predicts tables."""
+    """Load a model that predicts tables."""
     check_model_file(path)
     model, notes = load(path), read_summary(path).get("notes")
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]

@@ -1,4 +1,4 @@
-"""How far a command is, shown on a terminal or told in lines."""
+"""Progress of a command, shown as bars on a terminal or as lines elsewhere."""
 
 import sys
 import threading
@@ -7,12 +7,11 @@ from typing import Any, Protocol, Self
 
 __all__ = ["Display", "LineDisplay", "NoDisplay", "TerminalDisplay"]
 
-# Seconds between two lines.
-LINES_APART = 5.0
+SECONDS_BETWEEN_LINES = 5.0
 
 
 class Display(Protocol):
-    """A context in which calls say what is done, how much of it, and how much there is to do if that is known."""
+    """A context in which calls show progress."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -23,7 +22,7 @@ class Display(Protocol):
         ...
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
-        """So many of something are done; `what` is the name of one."""
+        """Show that `done` things of `total` are done, or of an unknown number; `what` is the name of one."""
         ...
 
 
@@ -38,51 +37,51 @@ class NoDisplay:
         """Nothing to end."""
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
 
-class Pace:
-    """How many are done a second of each thing that is counted; begins anew when a count does."""
+class RateMeter:
+    """Rates per second of everything that is counted; a rate starts again when its count does."""
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[float, int, int]] = {}
 
     def __call__(self, what: str, done: int) -> float | None:
-        """So many are done now; None while there is nothing to compare with."""
+        """Rate of a count that has reached `done`; None while there is no earlier count."""
         now = time.monotonic()
-        began, first, last = self._counts.get(what, (now, done, done))
+        started, first, last = self._counts.get(what, (now, done, done))
         if done < last:
-            began, first = now, done
-        self._counts[what] = began, first, done
-        return (done - first) / (now - began) if done > first and now > began else None
+            started, first = now, done
+        self._counts[what] = started, first, done
+        return (done - first) / (now - started) if done > first and now > started else None
 
 
 class LineDisplay:
-    """A line on standard error now and then, for logs."""
+    """A line on standard error every few seconds, for logs."""
 
-    def __init__(self, apart: float = LINES_APART) -> None:
-        self._apart, self._pace, self._lock = apart, Pace(), threading.Lock()
-        self._told = time.monotonic()
+    def __init__(self, seconds_between: float = SECONDS_BETWEEN_LINES) -> None:
+        self._seconds_between, self._rates, self._lock = seconds_between, RateMeter(), threading.Lock()
+        self._last_line = time.monotonic()
 
     def __enter__(self) -> Self:
         """Start the clock."""
-        self._told = time.monotonic()
+        self._last_line = time.monotonic()
         return self
 
     def __exit__(self, *raised: object) -> None:
         """Nothing is left on the screen."""
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Print a line if the last one is some time ago."""
+        """Print a line if the last one is long enough ago."""
         with self._lock:
-            rate = self._pace(what, done)
-            if time.monotonic() - self._told >= self._apart:
-                self._told = time.monotonic()
+            rate = self._rates(what, done)
+            if time.monotonic() - self._last_line >= self._seconds_between:
+                self._last_line = time.monotonic()
                 print(progress_line(what, done, total, rate), file=sys.stderr, flush=True)
 
 
 def progress_line(what: str, done: int, total: int | None, rate: float | None) -> str:
-    """How far, how fast and how long to go.
+    """Text of progress: how far, how fast and how long to go.
 
     Examples
     --------
@@ -92,32 +91,32 @@ def progress_line(what: str, done: int, total: int | None, rate: float | None) -
     'row 65,536, 32,768 a second'
     """
     left = [] if total is None or rate is None else [f"at most {(total - done) / rate:.0f} s left"]
-    return ", ".join([f"{what} {counted(done, total)}", *speed(rate), *left])
+    return ", ".join([f"{what} {count_text(done, total)}", *rate_text(rate), *left])
 
 
-def counted(done: int, total: int | None) -> str:
-    """How many of how many."""
+def count_text(done: int, total: int | None) -> str:
+    """Text of a count, and of how many there are to count."""
     return f"{done:,}" if total is None else f"{done:,} of {total:,}"
 
 
-def speed(rate: float | None) -> list[str]:
-    """A rate in words, if there is one."""
+def rate_text(rate: float | None) -> list[str]:
+    """Text of a rate in a list, empty where there is no rate."""
     return [] if rate is None else [f"{rate:,.{0 if rate >= 10 else 1}f} a second"]
 
 
 class TerminalDisplay:
-    """A bar for each thing that is done, with its rate and the time left, gone when all is done."""
+    """A bar for each count, with its rate and the time left, gone when all is done."""
 
     def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self._pace, self._lock = Pace(), threading.Lock()
+        self._rates, self._lock = RateMeter(), threading.Lock()
         self._bars: dict[str, Any] = {}
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.fields[counted]}"),
+            TextColumn("{task.fields[count]}"),
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(elapsed_when_finished=True),
             console=Console(stderr=True),
@@ -136,7 +135,8 @@ class TerminalDisplay:
     def __call__(self, what: str, done: int, total: int | None) -> None:
         """Move a bar."""
         with self._lock:
-            said: dict[str, Any] = {"counted": counted(done, total), "rate": "".join(speed(self._pace(what, done)))}
+            rate = "".join(rate_text(self._rates(what, done)))
+            texts: dict[str, Any] = {"count": count_text(done, total), "rate": rate}
             if what not in self._bars:
-                self._bars[what] = self._progress.add_task(f"{what}s", total=total, **said)
-            self._progress.update(self._bars[what], completed=done, total=total, **said)
+                self._bars[what] = self._progress.add_task(f"{what}s", total=total, **texts)
+            self._progress.update(self._bars[what], completed=done, total=total, **texts)

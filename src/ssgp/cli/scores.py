@@ -1,95 +1,100 @@
-"""How good predictions are, and how honest, from sums that need no more memory for more rows."""
+"""Scores of predictions, from sums that need no more memory for more rows."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
 
-__all__ = ["LEVELS", "Judge", "Judged", "Scores", "judge_constant", "scores_text"]
+__all__ = ["LEVELS", "RowScorer", "RowScores", "Scores", "score_constant", "scores_text"]
 
-Array = NDArray[np.floating]
 
-# Of the intervals that are looked at.
+# Probabilities of the central intervals whose coverage and width are scored.
 LEVELS = (0.5, 0.9, 0.95)
-TAILS = [*(0.5 - level / 2 for level in LEVELS), *(0.5 + level / 2 for level in LEVELS)]
-# Rows of a table of which the CRPS and the width of intervals, which are slow to compute, are looked at.
+# Rows of a table for which the CRPS and the widths of intervals, which are slow to compute, are computed.
 DETAILED_ROWS = 1 << 16
-# Of a batch of rows, where it is not known how many the table has.
-DETAILED_OF_BATCH = 1 << 12
+# The same per batch, where the number of rows of the table is unknown.
+DETAILED_ROWS_PER_BATCH = 1 << 12
 PIT_BINS = 100
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What predictions said of rows whose targets are known.
+class RowScores:
+    """Predictions of rows, scored by their targets, row by row.
 
     Attributes
     ----------
     mean, log_density, cdf : arrays of shape (n,)
         Predicted mean; log density and cumulative probability of the target.
     detailed : int array of shape (k,)
-        Numbers of the rows that were looked at in detail.
+        Numbers of the rows for which the slow scores were computed.
     crps : array of shape (k,)
-        Continuous ranked probability score of these.
+        Continuous ranked probability scores of these rows.
     width : array of shape (k, 3)
-        Of their central intervals of `LEVELS`.
+        Widths of their central intervals of `LEVELS`.
     """
 
     mean: Array
     log_density: Array
     cdf: Array
-    detailed: NDArray[np.integer]
+    detailed: Indices
     crps: Array
     width: Array
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Looks at what predictions said of the rows of a table; costly figures are of some rows, evenly from all.
+class RowScorer:
+    """Scores the rows of a table batch by batch; slow scores are of a sample of them, evenly spaced.
 
     Attributes
     ----------
     n_rows : int or None
-        Rows of the table, where that is known.
+        Number of rows of the table; None where it is unknown.
     """
 
     n_rows: int | None = None
 
-    def __call__(self, predictor: Predictor, X: Any, y: Array) -> Judged:  # noqa: ANN401
-        """Predict a batch of rows: every distribution is made once."""
-        stride = max(1, len(y) // DETAILED_OF_BATCH if self.n_rows is None else self.n_rows // DETAILED_ROWS)
+    def __call__(self, predictor: Predictor, X: Any, y: Array) -> RowScores:  # noqa: ANN401
+        """Predict and score a batch of rows: every distribution is made once."""
+        stride = max(1, len(y) // DETAILED_ROWS_PER_BATCH if self.n_rows is None else self.n_rows // DETAILED_ROWS)
 
-        def judge(said: Distribution, rows: slice) -> Judged:
-            detailed = np.arange(-rows.start % stride, len(said), stride)
-            judged = judge_rows(said, y[rows], detailed)
-            return replace(judged, detailed=rows.start + detailed)
+        def score(distribution: Distribution, rows: slice) -> RowScores:
+            detailed = np.arange(-rows.start % stride, len(distribution), stride)
+            scores = score_rows(distribution, y[rows], detailed)
+            return replace(scores, detailed=rows.start + detailed)
 
-        parts = predictor.regressor._evaluate(X, judge)
-        names = [part.name for part in fields(Judged)]
-        return Judged(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
-
-
-def judge_rows(said: Distribution, y: Array, detailed: NDArray[np.integer]) -> Judged:
-    """Predictive distributions beside targets y (n,), the rows of these numbers in detail."""
-    closer = said[detailed]
-    low, high = np.split(closer.quantile(TAILS), 2, axis=1)
-    return Judged(said.mean(), said.logpdf(y), said.cdf(y), detailed, closer.crps(y[detailed]), high - low)
+        parts = predictor.regressor._evaluate(X, score)
+        names = [field.name for field in fields(RowScores)]
+        return RowScores(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-def judge_constant(y: Array, mean: float, std: float) -> Judged:
-    """One mean and deviation beside targets y (n,)."""
-    said = NormalDistribution(np.full(len(y), mean), np.full(len(y), std))
-    return judge_rows(said, y, np.arange(len(y)))
+def score_rows(distribution: Distribution, y: Array, detailed: Indices) -> RowScores:
+    """Scores of predictive distributions by targets y (n,); slow ones for the rows of the numbers `detailed`."""
+    sample = distribution[detailed]
+    widths = [np.diff(sample.interval(level)) for level in LEVELS]
+    return RowScores(
+        distribution.mean(),
+        distribution.logpdf(y),
+        distribution.cdf(y),
+        detailed,
+        sample.crps(y[detailed]),
+        np.concatenate(widths, axis=1),
+    )
+
+
+def score_constant(y: Array, mean: float, std: float) -> RowScores:
+    """Scores of one normal distribution for all targets y (n,)."""
+    distribution = NormalDistribution(np.full(len(y), mean), np.full(len(y), std))
+    return score_rows(distribution, y, np.arange(len(y)))
 
 
 class Scores:
-    """Sums over rows.
+    """Scores of all rows so far, kept as sums.
 
     Parameters
     ----------
@@ -99,7 +104,7 @@ class Scores:
     Attributes
     ----------
     n_rows : int
-        Rows so far, each counted once whatever its weight.
+        Number of rows so far, each counted once whatever its weight.
     """
 
     def __init__(self, centre: float) -> None:
@@ -108,24 +113,24 @@ class Scores:
         self._inside, self._width = np.zeros(len(LEVELS)), np.zeros(len(LEVELS))
         self._pit = np.zeros(PIT_BINS)
 
-    def add(self, y: Array, judged: Judged, weight: Array | None = None) -> None:
-        """More rows, and how many rows each counts for."""
+    def add(self, y: Array, scores: RowScores, weight: Array | None = None) -> None:
+        """Add rows; each counts for as many rows as its weight says."""
         weight = np.ones(len(y)) if weight is None else weight
-        error, deviation, own = y - judged.mean, y - self._centre, float(weight.sum())
+        error, deviation, total_weight = y - scores.mean, y - self._centre, float(weight.sum())
         self.n_rows += len(y)
-        self._sums["weight"] += own
+        self._sums["weight"] += total_weight
         self._sums["weight^2"] += float(weight @ weight)
         self._sums["y"] += float(weight @ deviation)
         self._sums["y^2"] += float(weight * deviation @ deviation)
         self._sums["square"] += float(weight * error @ error)
         self._sums["absolute"] += float(weight @ np.abs(error))
-        self._sums["nlp"] -= float(weight @ judged.log_density)
-        # The rows that were looked at in detail stand for all.
-        detailed = weight[judged.detailed] * (own / weight[judged.detailed].sum())
-        self._sums["crps"] += float(detailed @ judged.crps)
-        self._inside += weight @ (np.abs(judged.cdf[:, None] - 0.5) <= np.divide(LEVELS, 2))
-        self._width += detailed @ judged.width
-        self._pit += np.histogram(judged.cdf, PIT_BINS, (0.0, 1.0), weights=weight)[0]
+        self._sums["nlp"] -= float(weight @ scores.log_density)
+        # The rows whose slow scores were computed stand for all.
+        detailed_weight = weight[scores.detailed] * (total_weight / weight[scores.detailed].sum())
+        self._sums["crps"] += float(detailed_weight @ scores.crps)
+        self._inside += weight @ (np.abs(scores.cdf[:, None] - 0.5) <= np.divide(LEVELS, 2))
+        self._width += detailed_weight @ scores.width
+        self._pit += np.histogram(scores.cdf, PIT_BINS, (0.0, 1.0), weights=weight)[0]
 
     @property
     def target_mean(self) -> float:
@@ -133,7 +138,7 @@ class Scores:
         return self._centre + self._sums["y"] / self._sums["weight"]
 
     def summary(self) -> dict[str, Any]:
-        """Means over the rows."""
+        """Means over all rows, by name."""
         n, sums = self._sums["weight"], self._sums
         # A power of a float that overflows raises, a product is infinite.
         spread = sums["y^2"] - sums["y"] * sums["y"] / n
@@ -150,7 +155,7 @@ class Scores:
             ],
             "pit": {
                 "distance_from_uniform": float(np.abs(below - np.arange(1, PIT_BINS + 1) / PIT_BINS).max()),
-                # Kolmogorov's distance that 1 of 20 honest models exceeds; rows of large weight are still one each.
+                # Kolmogorov's distance that 1 of 20 calibrated models exceeds; a row of large weight is still one row.
                 "distance_by_chance": float(1.36 * np.sqrt(sums["weight^2"]) / n),
                 "shares_of_tenths": (self._pit.reshape(10, -1).sum(axis=1) / n).tolist(),
             },
@@ -158,15 +163,15 @@ class Scores:
 
 
 def scores_text(columns: dict[str, dict[str, Any]]) -> str:
-    """Summaries side by side, one a column."""
-    found = list(columns.values())
+    """A table of summaries, one per column."""
+    summaries = list(columns.values())
     measures = {"RMSE": "rmse", "MAE": "mae", "R2": "r2", "MNLP": "mnlp", "CRPS": "crps"}
-    rows = [[name, *(_number(summary[key]) for summary in found)] for name, key in measures.items()]
+    rows = [[name, *(_number(summary[key]) for summary in summaries)] for name, key in measures.items()]
     for i, level in enumerate(LEVELS):
-        intervals = [summary["intervals"][i] for summary in found]
-        rows.append([f"{level:.0%} intervals cover", *(f"{own['coverage']:.1%}" for own in intervals)])
-        rows.append(["  mean width", *(_number(own["mean_width"]) for own in intervals)])
-    rows.append(["PIT from uniform", *(f"{summary['pit']['distance_from_uniform']:.3f}" for summary in found)])
+        intervals = [summary["intervals"][i] for summary in summaries]
+        rows.append([f"{level:.0%} intervals cover", *(f"{interval['coverage']:.1%}" for interval in intervals)])
+        rows.append(["  mean width", *(_number(interval["mean_width"]) for interval in intervals)])
+    rows.append(["PIT from uniform", *(f"{summary['pit']['distance_from_uniform']:.3f}" for summary in summaries)])
     return table_lines(["", *columns], rows)
 
 

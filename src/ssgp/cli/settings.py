@@ -1,4 +1,4 @@
-"""Settings of estimators from words: which there are, what type they have, whether they make sense."""
+"""Settings of estimators, from the text of options."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ MODELS = {
     "pic": "PICRegressor",
     "exact": "ExactGPRegressor",
 }
-# Belong to a session in Python: they print, or go on from a model that is there.
+# Settings for a session in Python: they print, or go on from a fitted model.
 NOT_SETTABLE = {"verbose", "warm_start"}
-WORDS = {"none": None, "null": None, "true": True, "yes": True, "false": False, "no": False}
+VALUES_OF_WORDS = {"none": None, "null": None, "true": True, "yes": True, "false": False, "no": False}
 
 
 def read_value(text: str) -> Any:  # noqa: ANN401
@@ -34,8 +34,8 @@ def read_value(text: str) -> Any:  # noqa: ANN401
     >>> [read_value(text) for text in ("3", "1e-3", "no", "None", "[1, 2.5]", "matern-3/2")]
     [3, 0.001, False, None, [1, 2.5], 'matern-3/2']
     """
-    if text.lower() in WORDS:
-        return WORDS[text.lower()]
+    if text.lower() in VALUES_OF_WORDS:
+        return VALUES_OF_WORDS[text.lower()]
     try:
         return json.loads(text)
     except ValueError:
@@ -43,16 +43,16 @@ def read_value(text: str) -> Any:  # noqa: ANN401
 
 
 def parse_pairs(option: str, pairs: Sequence[str]) -> dict[str, str]:
-    """``NAME=VALUE`` of an option that may be given again and again."""
-    found: dict[str, str] = {}
+    """Values by name, from the ``NAME=VALUE`` of an option that may be repeated."""
+    values: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name and equals):
             raise WrongUsage(f"{option}: {pair!r} is not of the form NAME=VALUE")
-        if name in found:
-            raise WrongUsage(f"{option}: {name} is set twice, to {found[name]!r} and to {value!r}")
-        found[name] = value
-    return found
+        if name in values:
+            raise WrongUsage(f"{option}: {name} is set twice, to {values[name]!r} and to {value!r}")
+        values[name] = value
+    return values
 
 
 def make_regressor(model: str, pairs: Sequence[str], options: Mapping[str, tuple[str, Any]]) -> Any:  # noqa: ANN401
@@ -61,11 +61,11 @@ def make_regressor(model: str, pairs: Sequence[str], options: Mapping[str, tuple
     Parameters
     ----------
     model : str
-        A name of `MODELS`.
+        Name of the estimator, a key of `MODELS`.
     pairs : sequence of str
-        ``NAME=VALUE`` of ``--set``.
+        Values of ``--set``, each ``NAME=VALUE``.
     options : dict of (str, object)
-        Settings that have an option of their own: its name, and its value or None where it is not given.
+        Settings that have an option besides ``--set``: its name, and its value or None where it is not given.
     """
     regressor = getattr(ssgp, MODELS[model])()
     texts, allowed = parse_pairs("--set", pairs), sorted(set(regressor.get_params()) - NOT_SETTABLE)
@@ -77,8 +77,8 @@ def make_regressor(model: str, pairs: Sequence[str], options: Mapping[str, tuple
     for name, (option, value) in options.items():
         if name in texts and value is not None:
             raise WrongUsage(f"--set: {name} is given by {option} as well; leave one of them out")
-    own = {name: value for name, (_, value) in options.items() if value is not None and name in allowed}
-    regressor.set_params(**own, **{name: read_value(text) for name, text in texts.items()})
+    given = {name: value for name, (_, value) in options.items() if value is not None and name in allowed}
+    regressor.set_params(**given, **{name: read_value(text) for name, text in texts.items()})
     if regressor.get_params().get("n_jobs") == 0:
         raise WrongUsage("--set: n_jobs=0 threads do nothing; give 1 or more, or -1 for all of the machine's")
     try:

@@ -1,26 +1,24 @@
-"""The column that is predicted, as numbers."""
+"""Targets and weights as numbers."""
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.cli.errors import CommandError
 from ssgp.tables.arrow_columns import Column, family, numbers
 
-__all__ = ["target_of"]
+__all__ = ["numeric_values"]
 
-Array = NDArray[np.floating]
 
 NUMERIC = ("numbers", "truth values", "durations", "nothing")
 
 
-def target_of(column: Column, name: str, what: str = "the target") -> Array:
-    """A column as floats, NaN where it is missing, or an error that says what it holds."""
+def numeric_values(column: Column, name: str, role: str = "the target") -> Array:
+    """A column as floats, NaN where a value is missing; an error if it cannot have the role, such as the target."""
     holds = family(column.type)
     if holds not in NUMERIC:
         example = next((value for value in column.to_pylist() if not _is_number(value)), None)
         raise CommandError(
-            f"column {name!r} cannot be {what}: it holds {holds}, such as {str(example)!r}, and it has to hold numbers"
+            f"column {name!r} cannot be {role}: it holds {holds}, such as {str(example)!r}, and it has to hold numbers"
         )
     return numbers(column.cast(pa.float64()) if holds == "nothing" else column, name)
 

@@ -1,7 +1,7 @@
-"""The table a command fits a model to: read at once or, where it is too large for memory, in parts.
+"""The table a command fits a model to: read at once or, where it is too large for memory, in batches.
 
-Both number the rows that count, those whose target is known and whose weight is not zero, in the order of the table,
-and so hold out and learn from the same.
+Both number the rows to use, those that have a target and a weight above zero, in the order of the table, and so hold
+out and learn from the same.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.names import listed
 from ssgp._utils.sampling import random_rows
 from ssgp.cli.columns import ColumnRoles
@@ -20,31 +20,40 @@ from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.moments import Moments
 from ssgp.cli.output import amount
 from ssgp.cli.progress_display import Display
-from ssgp.cli.targets import target_of
+from ssgp.cli.targets import numeric_values
 from ssgp.tables.arrow_columns import family
-from ssgp.tables.encoder import TableEncoder
+from ssgp.tables.batches import RowSelection
 from ssgp.tables.files import BATCH_ROWS, TableSource
 
-__all__ = ["Part", "StreamedTable", "TrainingTable", "WholeTable"]
-
-Array = NDArray[np.floating]
-Indices = NDArray[np.integer]
+__all__ = ["LabelledRows", "StreamedTable", "TrainingTable", "WholeTable"]
 
 LEAST_ROWS = 2
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows that count: inputs, targets and weights."""
+class LabelledRows:
+    """Rows that have a target and a weight above zero.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Inputs of the n rows.
+    y : array of shape (n,)
+        Targets.
+    weight : array of shape (n,) or None
+        How many rows each row counts for; None where every row counts once.
+    """
 
     table: pa.Table
     y: Array
     weight: Array | None
 
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> "Part":
-        """Some of them."""
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, chosen: Mask) -> "LabelledRows":
         weight = None if self.weight is None else self.weight[chosen]
-        return Part(self.table.filter(pa.array(chosen)), self.y[chosen], weight)
+        return LabelledRows(self.table.filter(pa.array(chosen)), self.y[chosen], weight)
 
 
 class TrainingTable(Protocol):
@@ -55,9 +64,9 @@ class TrainingTable(Protocol):
     target_holds : str
         What the target's column holds, in words.
     n_rows, n_missing, n_weightless : int
-        Rows that count, those whose target is missing, and others whose weight is zero.
+        Rows to use, rows whose target is missing, and rows with a target whose weight is zero.
     moments : Moments
-        Of the targets that are learned from, once the model is fitted.
+        Mean and deviation of the training targets, once the model is fitted.
     """
 
     target_holds: str
@@ -67,16 +76,16 @@ class TrainingTable(Protocol):
     moments: Moments
 
     @property
-    def n_learned(self) -> int:
-        """Rows to learn from."""
+    def n_training(self) -> int:
+        """Number of rows to learn from."""
         ...
 
-    def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
-        """Fit encoder and regressor to the rows to learn from; `extra` goes to the regressor's fit."""
+    def fit(self, model: Pipeline, display: Display, fit_options: dict[str, Any]) -> None:
+        """Fit encoder and regressor to the training rows; `fit_options` go to the regressor's fit."""
         ...
 
-    def held_out(self) -> Iterator[Part]:
-        """Rows to judge by."""
+    def held_out(self) -> Iterator[LabelledRows]:
+        """Rows held out of training, to score the model on, in batches."""
         ...
 
 
@@ -84,45 +93,45 @@ class WholeTable:
     """A table in memory."""
 
     def __init__(self, source: TableSource, roles: ColumnRoles, hold_out: float, seed: int) -> None:
-        rows = source.read(roles.used)
-        if not rows.num_rows:
-            raise CommandError(f"{source.name!r} has no rows, only names of columns: {listed(rows.column_names)}")
-        self.target_holds = family(rows.schema.field(roles.target).type)
-        check = _WeightCheck(roles.weight)
-        check.add(rows, np.isfinite(target_of(rows[roles.target], roles.target)))
-        check.close()
-        part, self.n_missing = _known(rows, roles)
-        self.n_rows = len(part.y)
-        self.n_weightless = rows.num_rows - self.n_rows - self.n_missing
-        _check_enough(self.n_rows, rows.num_rows, roles, source)
-        held = np.zeros(self.n_rows, dtype=bool)
-        held[_held_out(self.n_rows, hold_out, seed)] = True
-        self._learned, self._held = (part[~held], part[held]) if held.any() else (part, part[held])
+        table = source.read(roles.used)
+        if not table.num_rows:
+            raise CommandError(f"{source.name!r} has no rows, only names of columns: {listed(table.column_names)}")
+        self.target_holds = family(table.schema.field(roles.target).type)
+        weights = _WeightCheck(roles.weight)
+        weights.add(table, np.isfinite(numeric_values(table[roles.target], roles.target)))
+        weights.raise_if_invalid()
+        rows, self.n_missing = _labelled_rows(table, roles)
+        self.n_rows = len(rows)
+        self.n_weightless = table.num_rows - self.n_rows - self.n_missing
+        _check_enough_rows(self.n_rows, table.num_rows, roles, source)
+        held_out = np.zeros(self.n_rows, dtype=bool)
+        held_out[_draw_held_out(self.n_rows, hold_out, seed)] = True
+        self._training, self._held_out = rows[~held_out] if held_out.any() else rows, rows[held_out]
         self.moments = Moments()
-        self.moments.add(self._learned.y, self._learned.weight)
+        self.moments.add(self._training.y, self._training.weight)
 
     @property
-    def n_learned(self) -> int:
-        """Rows to learn from."""
-        return len(self._learned.y)
+    def n_training(self) -> int:
+        """Number of rows to learn from."""
+        return len(self._training)
 
-    def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
-        """Fit encoder and regressor to the rows to learn from."""
-        rows = self._learned
-        given = extra if rows.weight is None else {"sample_weight": rows.weight, **extra}
-        model.fit(rows.table, rows.y, **{f"regressor__{name}": value for name, value in given.items()})
+    def fit(self, model: Pipeline, display: Display, fit_options: dict[str, Any]) -> None:
+        """Fit encoder and regressor to the training rows."""
+        rows = self._training
+        options = fit_options if rows.weight is None else {"sample_weight": rows.weight, **fit_options}
+        model.fit(rows.table, rows.y, **{f"regressor__{name}": value for name, value in options.items()})
 
-    def held_out(self) -> Iterator[Part]:
-        """Rows to judge by."""
-        rows = self._held
-        for start in range(0, len(rows.y), BATCH_ROWS):
-            own = slice(start, start + BATCH_ROWS)
-            weight = None if rows.weight is None else rows.weight[own]
-            yield Part(rows.table.slice(start, BATCH_ROWS), rows.y[own], weight)
+    def held_out(self) -> Iterator[LabelledRows]:
+        """Rows held out of training, to score the model on, in batches."""
+        rows = self._held_out
+        for start in range(0, len(rows), BATCH_ROWS):
+            batch = slice(start, start + BATCH_ROWS)
+            weight = None if rows.weight is None else rows.weight[batch]
+            yield LabelledRows(rows.table.slice(start, BATCH_ROWS), rows.y[batch], weight)
 
 
 class StreamedTable:
-    """A table that is read in parts, three times, or four with rows held out."""
+    """A table that is read in batches, three times, or four with rows held out."""
 
     def __init__(
         self,
@@ -135,155 +144,134 @@ class StreamedTable:
     ) -> None:
         schema = source.schema(roles.used)
         # A column of whole numbers, or of nothing, may have others further on; but numbers that name things stay whole.
-        numbers = [field.name for field in schema if _may_be_others(field.type) and field.name not in categories]
+        numbers = [field.name for field in schema if _may_need_floats(field.type) and field.name not in categories]
         types = dict.fromkeys(numbers, pa.float64())
         self._source, self._roles = source.with_types(types), roles
         self.target_holds = family(schema.field(roles.target).type)
         self.moments = Moments()
         self.n_rows, self.n_missing, self.n_weightless = self._count(display)
-        _check_enough(self.n_rows, self._n_all, roles, source)
-        self._held = np.sort(_held_out(self.n_rows, hold_out, seed))
+        _check_enough_rows(self.n_rows, self._n_table_rows, roles, source)
+        self._held_out_rows = np.sort(_draw_held_out(self.n_rows, hold_out, seed))
 
     @property
-    def n_learned(self) -> int:
-        """Rows to learn from."""
-        return self.n_rows - len(self._held)
+    def n_training(self) -> int:
+        """Number of rows to learn from."""
+        return self.n_rows - len(self._held_out_rows)
 
     @property
-    def _n_all(self) -> int:
+    def _n_table_rows(self) -> int:
         return self.n_rows + self.n_missing + self.n_weightless
 
-    def fit(self, model: Pipeline, display: Display, extra: dict[str, Any]) -> None:
-        """Fit the encoder to a sample of the rows to learn from, the regressor to all, in batches."""
+    def fit(self, model: Pipeline, display: Display, fit_options: dict[str, Any]) -> None:
+        """Fit the encoder to a sample of the training rows, the regressor to all of them, in batches."""
         encoder, regressor = (step for _, step in model.steps)
-        some = encoder.sampled_rows(self.n_learned)
-        regressor.fit_batches(self._batches(encoder, some, self._fit_encoder(encoder, some, display), display), **extra)
+        batches = encoder.fit_transform_batches(lambda: self._training_batches(display), self.n_training)
+        regressor.fit_batches(self._with_moments(batches), **fit_options)
 
-    def _fit_encoder(self, encoder: TableEncoder, some: Indices, display: Display) -> Array:
-        """Fit it to some rows, and return what it makes of them."""
-        sample = _joined([part[chosen] for part, chosen in _marked(self._learned(display), some) if chosen.any()])
-        return encoder.fit_transform(sample.table, sample.y)
-
-    def held_out(self) -> Iterator[Part]:
-        """Rows to judge by."""
-        for part, held in _marked(self._parts(None), self._held):
-            if held.any():
-                yield part[held]
+    def held_out(self) -> Iterator[LabelledRows]:
+        """Rows held out of training, to score the model on, in batches."""
+        for rows, held_out in self._batches(None):
+            if held_out.any():
+                yield rows[held_out]
 
     def _count(self, display: Display) -> tuple[int, int, int]:
-        """Rows that count, those whose target is missing, and those whose weight is zero."""
-        done = missing = 0
-        target, check = self._roles.target, _WeightCheck(self._roles.weight)
-        for rows in self._source.batches([name for name in (target, self._roles.weight) if name is not None]):
-            present = np.isfinite(target_of(rows[target], target))
-            check.add(rows, present)
-            done, missing = done + rows.num_rows, missing + int((~present).sum())
-            display("row", done, self._source.n_rows)
-        check.close()
-        return done - missing - check.n_zero, missing, check.n_zero
+        """Number of rows to use, of rows whose target is missing, and of rows whose weight is zero."""
+        n_read = n_missing = 0
+        target, weights = self._roles.target, _WeightCheck(self._roles.weight)
+        for table in self._source.batches([name for name in (target, self._roles.weight) if name is not None]):
+            row_has_target = np.isfinite(numeric_values(table[target], target))
+            weights.add(table, row_has_target)
+            n_read, n_missing = n_read + table.num_rows, n_missing + int((~row_has_target).sum())
+            display("row", n_read, self._source.n_rows)
+        weights.raise_if_invalid()
+        return n_read - n_missing - weights.n_zero, n_missing, weights.n_zero
 
-    def _parts(self, display: Display | None) -> Iterator[Part]:
-        done = 0
-        for rows in self._source.batches(self._roles.used):
-            yield _known(rows, self._roles)[0]
-            done += rows.num_rows
+    def _batches(self, display: Display | None) -> Iterator[tuple[LabelledRows, Mask]]:
+        """Rows to use, batch by batch, and which of them are held out."""
+        selection, n_read = RowSelection(self._held_out_rows), 0
+        for table in self._source.batches(self._roles.used):
+            rows, _ = _labelled_rows(table, self._roles)
+            yield rows, selection.next_batch(len(rows))
+            n_read += table.num_rows
             if display is not None:
-                display("row", done, self._n_all)
+                display("row", n_read, self._n_table_rows)
 
-    def _learned(self, display: Display) -> Iterator[Part]:
-        for part, held in _marked(self._parts(display), self._held):
-            yield part[~held] if held.any() else part
+    def _training_batches(self, display: Display) -> Iterator[tuple[pa.Table, Array, Array | None]]:
+        for rows, held_out in self._batches(display):
+            training = rows[~held_out] if held_out.any() else rows
+            yield training.table, training.y, training.weight
 
-    def _batches(
-        self, encoder: TableEncoder, some: Indices, encoded: Array, display: Display
-    ) -> Iterator[tuple[Array, Array, Array | None]]:
-        """All rows to learn from, those of the sample as they were cross-fitted."""
-        done = 0
-        for part, chosen in _marked(self._learned(display), some):
-            if not len(part.y):
-                continue
-            X, n_chosen = encoder.transform(part.table), int(chosen.sum())
-            X[chosen] = encoded[done : done + n_chosen]
-            done += n_chosen
-            self.moments.add(part.y, part.weight)
-            yield X, part.y, part.weight
+    def _with_moments(self, batches: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """The same batches, their targets added to `moments`."""
+        for X, y, weight in batches:
+            self.moments.add(y, weight)
+            yield X, y, weight
 
 
-def _may_be_others(found: pa.DataType) -> bool:
-    return pa.types.is_integer(found) or pa.types.is_null(found)
+def _may_need_floats(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_null(kind)
 
 
-def _known(rows: pa.Table, roles: ColumnRoles) -> tuple[Part, int]:
-    """Rows that count, and how many there are whose target is missing."""
-    y = target_of(rows[roles.target], roles.target)
-    known = np.isfinite(y)
-    if not known.all():
-        rows, y = rows.filter(pa.array(known)), y[known]
-    weight = None if roles.weight is None else target_of(rows[roles.weight], roles.weight, "the weight")
-    part = Part(rows.select(roles.features), y, weight)
-    counts = None if weight is None else weight > 0
-    return part if counts is None or counts.all() else part[counts], int((~known).sum())
+def _labelled_rows(table: pa.Table, roles: ColumnRoles) -> tuple[LabelledRows, int]:
+    """Rows to use, and the number of those whose target is missing."""
+    y = numeric_values(table[roles.target], roles.target)
+    row_has_target = np.isfinite(y)
+    if not row_has_target.all():
+        table, y = table.filter(pa.array(row_has_target)), y[row_has_target]
+    weight = None if roles.weight is None else numeric_values(table[roles.weight], roles.weight, "the weight")
+    rows = LabelledRows(table.select(roles.features), y, weight)
+    n_missing = int((~row_has_target).sum())
+    return (rows, n_missing) if weight is None or (weight > 0).all() else (rows[weight > 0], n_missing)
 
 
 class _WeightCheck:
-    """Weights of rows whose target is known that cannot be used, or are zero, counted over all parts of a table."""
+    """Weights of rows with a target, over all batches of a table: how many are zero, and how many are invalid.
+
+    Attributes
+    ----------
+    n_zero : int
+        Number of rows whose weight is zero.
+    """
 
     def __init__(self, name: str | None) -> None:
         self._name, self.n_zero = name, 0
-        self._n_rows = self._n_known = self._n_faults = 0
-        self._first: int | None = None
+        self._n_rows = self._n_with_target = self._n_invalid = 0
+        self._first_invalid: int | None = None
 
-    def add(self, rows: pa.Table, known: NDArray[np.bool_]) -> None:
+    def add(self, table: pa.Table, row_has_target: Mask) -> None:
         """Look at the next rows of the table."""
         if self._name is None:
             return
-        weight = target_of(rows[self._name].filter(pa.array(known)), self._name, "the weight")
-        faults = np.flatnonzero(known)[~(weight >= 0)]
-        if len(faults) and self._first is None:
-            self._first = self._n_rows + int(faults[0])
-        self._n_rows, self._n_known = self._n_rows + rows.num_rows, self._n_known + len(weight)
-        self._n_faults, self.n_zero = self._n_faults + len(faults), self.n_zero + int((weight == 0).sum())
+        weight = numeric_values(table[self._name].filter(pa.array(row_has_target)), self._name, "the weight")
+        invalid = np.flatnonzero(row_has_target)[~(weight >= 0)]
+        if len(invalid) and self._first_invalid is None:
+            self._first_invalid = self._n_rows + int(invalid[0])
+        self._n_rows, self._n_with_target = self._n_rows + table.num_rows, self._n_with_target + len(weight)
+        self._n_invalid, self.n_zero = self._n_invalid + len(invalid), self.n_zero + int((weight == 0).sum())
 
-    def close(self) -> None:
-        """Raise if there are any."""
-        if self._first is not None:
+    def raise_if_invalid(self) -> None:
+        """Raise an error that counts the invalid weights, if there are any."""
+        if self._first_invalid is not None:
             raise CommandError(
-                f"column {self._name!r} cannot be the weight: it is missing or negative in {self._n_faults:,} of "
-                f"{amount(self._n_known, 'row')}, the first in row {self._first + 1:,} of the table"
+                f"column {self._name!r} cannot be the weight: it is missing or negative in {self._n_invalid:,} of "
+                f"{amount(self._n_with_target, 'row')}, the first in row {self._first_invalid + 1:,} of the table"
             )
 
 
-def _check_enough(n_rows: int, n_all: int, roles: ColumnRoles, source: TableSource) -> None:
+def _check_enough_rows(n_rows: int, n_table_rows: int, roles: ColumnRoles, source: TableSource) -> None:
     if n_rows < LEAST_ROWS:
-        counts = "" if roles.weight is None else f" and the weight {roles.weight!r} is not zero"
+        with_weight = "" if roles.weight is None else f" and the weight {roles.weight!r} is not zero"
         raise CommandError(
-            f"{source.name!r} has {amount(n_rows, 'row')} in which the target {roles.target!r} is known{counts}, "
-            f"of {n_all:,}; at least {LEAST_ROWS} are needed"
+            f"{source.name!r} has {amount(n_rows, 'row')} in which the target {roles.target!r} is known{with_weight}, "
+            f"of {n_table_rows:,}; at least {LEAST_ROWS} are needed"
         )
 
 
-def _held_out(n_rows: int, share: float, seed: int) -> Indices:
-    """Numbers of the rows to judge by."""
+def _draw_held_out(n_rows: int, share: float, seed: int) -> Indices:
+    """Numbers of the rows to hold out."""
     if not share:
         return np.empty(0, np.int64)
-    n_held = round(share * n_rows)
-    if not 0 < n_held <= n_rows - LEAST_ROWS:
+    n_held_out = round(share * n_rows)
+    if not 0 < n_held_out <= n_rows - LEAST_ROWS:
         raise WrongUsage(f"--hold-out: {share:g} of {amount(n_rows, 'row')} leaves too few on one side")
-    return random_rows(n_rows, n_held, seed)
-
-
-def _marked(parts: Iterator[Part], numbers: Indices) -> Iterator[tuple[Part, NDArray[np.bool_]]]:
-    """Parts, and which of their rows have one of these numbers, ascending, counted over all parts."""
-    start = 0
-    for part in parts:
-        first, last = np.searchsorted(numbers, [start, start + len(part.y)])
-        chosen = np.zeros(len(part.y), dtype=bool)
-        chosen[numbers[first:last] - start] = True
-        start += len(part.y)
-        yield part, chosen
-
-
-def _joined(parts: list[Part]) -> Part:
-    table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
-    weights = [part.weight for part in parts if part.weight is not None]
-    return Part(table, np.concatenate([part.y for part in parts]), np.concatenate(weights) if weights else None)
+    return random_rows(n_rows, n_held_out, seed)

@@ -1,4 +1,6 @@
-"""Pictures of what a model says, and of how far it can be believed. They need matplotlib: ``pip install 'ssgp[plot]'``.
+"""Pictures of a model's predictions, and of how far they can be trusted.
+
+They need matplotlib: ``pip install 'ssgp[plot]'``.
 
 Every picture is a `Display`, as scikit-learn's are: ``from_estimator`` computes what is drawn, ``plot`` draws it.
 Functions draw several that belong together.

@@ -1,11 +1,12 @@
-"""How learning went."""
+"""The bound that learning maximises."""
 
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.arrays import Array
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import steps_of
@@ -16,29 +17,28 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundDisplay"]
 
-Array = NDArray[np.floating]
 
 POINTS = 1000
 
 
 class BoundDisplay(Display):
-    """The bound that learning climbs, step by step.
+    """The bound that learning maximises, step by step.
 
     Parameters
     ----------
     bounds : array-like of shape (k,)
-        A step each, in nats a row; what is not finite, of steps that were skipped, is left out.
+        Bounds of the steps, in nats per row; those that are not finite, of steps that were skipped, are left out.
     """
 
     rows = ""
 
     def __init__(self, bounds: ArrayLike) -> None:
-        known = np.asarray(bounds, dtype=float)
-        self.bounds = np.where(np.isfinite(known), known, np.nan)
+        self.bounds = np.asarray(bounds, dtype=float)
+        self.bounds = np.where(np.isfinite(self.bounds), self.bounds, np.nan)
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:  # noqa: ANN401  any regressor of the library
-        """Of a fitted regressor, or a pipeline that ends with one."""
+        """Take the trace of a fitted regressor, or of a pipeline that ends with one."""
         check_is_fitted(model)
         regressor = original(steps_of(model)[-1])
         if len(getattr(regressor, "bound_trace_", ())) == 0:
@@ -46,7 +46,7 @@ class BoundDisplay(Display):
         return cls(regressor.bound_trace_)
 
     def smooth(self) -> Array:
-        """Means over the last twentieth of the steps up to each, shape (k,)."""
+        """Running mean over a twentieth of the steps, shape (k,)."""
         window = max(len(self.bounds) // 20, 1)
         ends = np.arange(1, len(self.bounds) + 1)
         starts = np.maximum(ends - window, 0)
@@ -60,21 +60,21 @@ class BoundDisplay(Display):
 
     @property
     def caption(self) -> str:
-        """In words."""
+        """What the picture shows, and how to read it."""
         return (
             f"The bound of the log probability of the training targets over {len(self.bounds):,} learning steps: "
             "estimates of single steps, and their running mean. Level at the end, learning is done."
         )
 
     def draw(self, ax: "Axes") -> None:
-        """Single steps and their running mean; the steep first steps may leave the picture."""
+        """Draw single steps and their running mean; the steep first steps may leave the picture."""
         steps, smooth = np.arange(1, len(self.bounds) + 1), self.smooth()
-        some = slice(None, None, -(-len(steps) // POINTS))
-        ax.plot(steps[some], self.bounds[some], color=MUTED, lw=0.7)
-        ax.plot(steps[some], smooth[some], color=ACCENT, lw=1.8)
+        every = -(-len(steps) // POINTS)
+        ax.plot(steps[::every], self.bounds[::every], color=MUTED, lw=0.7)
+        ax.plot(steps[::every], smooth[::every], color=ACCENT, lw=1.8)
         ax.set(xlabel="learning step", ylabel="bound (nats a row)")
-        shown = self.bounds[len(self.bounds) // 20 :]
-        least, most = np.nanmin(shown), np.nanmax(shown)
-        margin = 0.05 * (most - least) or 1.0
-        ax.set_ylim(least - margin, np.nanmax(self.bounds) + margin)
+        late = self.bounds[len(self.bounds) // 20 :]
+        lowest, highest = np.nanmin(late), np.nanmax(late)
+        margin = 0.05 * (highest - lowest) or 1.0
+        ax.set_ylim(lowest - margin, np.nanmax(self.bounds) + margin)
         ax.margins(x=0.01)

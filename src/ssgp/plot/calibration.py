@@ -1,16 +1,16 @@
-"""Are the predicted distributions honest? Where observations fall in them, and how large errors are."""
+"""Calibration: where observations fall in their predicted distributions, and how large errors are."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import binom
 
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.plot.display import Display
-from ssgp.plot.predictive import Judged
+from ssgp.plot.predictive import PredictedRows, in_central_interval
 from ssgp.plot.style import ACCENT, GREY, MUTED, label_axes, log_ticks
 from ssgp.plot.wording import number, with_unit
 
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CoverageByDeviationDisplay", "CoverageDisplay", "ErrorByDeviationDisplay", "PITDisplay"]
 
-Array = NDArray[np.floating]
 
 MAX_ROWS = 20_000
 NOMINAL = np.round(np.append(np.arange(0.05, 0.96, 0.05), 0.99), 2)
 
 
 class _FromPIT(Display):
-    """A display that needs to know no more than where observations fall in their distributions."""
+    """A display of the probability integral transform alone."""
 
     def __init__(self, pit: ArrayLike, rows: str = "") -> None:
         self.pit, self.rows = np.asarray(pit, dtype=float), rows
@@ -41,29 +40,28 @@ class _FromPIT(Display):
         max_rows: int = MAX_ROWS,
         random_state: int = 0,
     ) -> Self:
-        """Ask a model of rows whose targets are known.
+        """Predict rows whose targets are known.
 
         Parameters
         ----------
         model : regressor or Pipeline
-            Fitted.
+            The model, fitted.
         X : array-like of shape (n, d)
             Inputs, as the model takes them.
         y : array-like of shape (n,)
             Targets.
         max_rows : int, default=20_000
-            Of larger tables so many rows are drawn at random.
+            Most rows to use; of larger tables so many are drawn at random.
         random_state : int, default=0
             Seed of the draw.
         """
-        judged = Judged.draw(model, X, y, max_rows, random_state)
-        return cls(judged.pit, judged.rows)
+        predicted = PredictedRows.draw(model, X, y, max_rows, random_state)
+        return cls(predicted.pit, predicted.description)
 
     @classmethod
     def from_predictions(cls, y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Self:
-        """Of targets and normal predictions, shapes (n,)."""
-        said = NormalDistribution.of(mean, std)
-        pit = said.cdf(np.asarray(y, dtype=float))
+        """Compare targets with normal predictions, shapes (n,)."""
+        pit = NormalDistribution.of(mean, std).cdf(np.asarray(y, dtype=float))
         return cls(pit, f"{len(pit):,} rows")
 
 
@@ -78,7 +76,7 @@ class PITDisplay(_FromPIT):
     pit : array-like of shape (n,)
         Predictive probabilities of at most the observation.
     rows : str, default=""
-        Which rows, in words.
+        Which rows are shown, in words.
 
     Examples
     --------
@@ -94,20 +92,20 @@ class PITDisplay(_FromPIT):
         return np.histogram(self.pit, self.n_bins, (0.0, 1.0))[0] / len(self.pit)
 
     def band(self) -> tuple[float, float]:
-        """Shares that a bin has in 95 % of all samples of so many rows if the distributions are right."""
+        """Lowest and highest share of a bin in 95 % of all samples of so many rows, if the distributions are right."""
         low, high = binom.interval(0.95, len(self.pit), 1 / self.n_bins)
         return low / len(self.pit), high / len(self.pit)
 
     @property
     def caption(self) -> str:
-        """In words."""
+        """What the picture shows, and how to read it."""
         return (
             "Where observations fell in their predicted distributions. If these are right, 95 % of the bars end inside "
             f"the band. A hump in the middle means too wide, high ends too narrow.{self.of_rows()}"
         )
 
     def draw(self, ax: "Axes") -> None:
-        """Bars, band and the share that each should have."""
+        """Draw bars, the band, and the share that each bar should have."""
         edges = np.linspace(0, 1, self.n_bins + 1)
         ax.bar(edges[:-1], 100 * self.shares(), np.diff(edges), align="edge", color=MUTED, edgecolor="white", lw=0.8)
         low, high = self.band()
@@ -124,7 +122,7 @@ class CoverageDisplay(_FromPIT):
     pit : array-like of shape (n,)
         Predictive probabilities of at most the observation.
     rows : str, default=""
-        Which rows, in words.
+        Which rows are shown, in words.
     """
 
     size = (3.4, 3.1)
@@ -132,23 +130,23 @@ class CoverageDisplay(_FromPIT):
 
     def observed(self) -> Array:
         """Share inside the interval of each of `levels`, shape (k,)."""
-        return np.array([np.mean(np.abs(self.pit - 0.5) <= level / 2) for level in self.levels])
+        return np.array([np.mean(in_central_interval(self.pit, level)) for level in self.levels])
 
     def band(self) -> tuple[Array, Array]:
-        """Shares to be expected in 95 % of all samples of so many rows if the intervals are right, shapes (k,)."""
+        """Lowest and highest shares in 95 % of all samples of so many rows, if the intervals are right; shapes (k,)."""
         low, high = binom.interval(0.95, len(self.pit), self.levels)
         return low / len(self.pit), high / len(self.pit)
 
     @property
     def caption(self) -> str:
-        """In words."""
+        """What the picture shows, and how to read it."""
         return (
             "Share of observations inside central intervals, by the share that should be there. Below the diagonal "
             f"intervals are too narrow, above it too wide; the band is chance.{self.of_rows()}"
         )
 
     def draw(self, ax: "Axes") -> None:
-        """The line, the diagonal and its band."""
+        """Draw the line, the diagonal and its band."""
         low, high = self.band()
         ax.fill_between(100 * self.levels, 100 * low, 100 * high, color=MUTED, alpha=0.5, lw=0)
         ax.plot([0, 100], [0, 100], color=GREY, lw=0.8)
@@ -165,7 +163,7 @@ class DeviationGroups:
     Attributes
     ----------
     size : array of int, shape (k,)
-        Rows of the groups.
+        Number of rows of each group.
     deviation : array of shape (k,)
         Root mean square of the predicted deviations.
     error : array of shape (k,)
@@ -174,21 +172,21 @@ class DeviationGroups:
         Share of observations inside their interval.
     """
 
-    size: NDArray[np.integer]
+    size: Indices
     deviation: Array
     error: Array
     covered: Array
 
     @classmethod
-    def of(cls, error: Array, deviation: Array, inside: NDArray[np.bool_], n_groups: int) -> Self:
-        """From errors, deviations and whether intervals hold the observation, shapes (n,)."""
+    def of(cls, error: Array, deviation: Array, inside: Mask, n_groups: int) -> Self:
+        """Group rows by their errors, deviations and whether intervals hold the observation, shapes (n,)."""
         order = np.argsort(deviation, kind="stable")
-        groups: Sequence[NDArray] = [part for part in np.array_split(order, n_groups) if len(part)]
+        groups = [rows for rows in np.array_split(order, n_groups) if len(rows)]
         return cls(
-            np.array([len(part) for part in groups]),
-            np.array([np.sqrt(np.mean(deviation[part] ** 2)) for part in groups]),
-            np.array([np.sqrt(np.mean(error[part] ** 2)) for part in groups]),
-            np.array([np.mean(inside[part]) for part in groups]),
+            np.array([len(rows) for rows in groups]),
+            np.array([np.sqrt(np.mean(deviation[rows] ** 2)) for rows in groups]),
+            np.array([np.sqrt(np.mean(error[rows] ** 2)) for rows in groups]),
+            np.array([np.mean(inside[rows]) for rows in groups]),
         )
 
 
@@ -211,35 +209,38 @@ class _ByDeviation(Display):
         max_rows: int = MAX_ROWS,
         random_state: int = 0,
     ) -> Self:
-        """Ask a model of rows whose targets are known.
+        """Predict rows whose targets are known.
 
         Parameters
         ----------
         model : regressor or Pipeline
-            Fitted.
+            The model, fitted.
         X : array-like of shape (n, d)
             Inputs, as the model takes them.
         y : array-like of shape (n,)
             Targets.
         n_groups : int, default=10
-            Groups of equal size.
+            Number of groups, which have equally many rows.
         level : float, default=0.95
-            Of the intervals.
+            Nominal coverage of the intervals.
         target : str, default="target"
-            Its name and unit.
+            Name and unit of the target.
         max_rows : int, default=20_000
-            Of larger tables so many rows are drawn at random.
+            Most rows to use; of larger tables so many are drawn at random.
         random_state : int, default=0
             Seed of the draw.
         """
-        return cls.from_judged(Judged.draw(model, X, y, max_rows, random_state), n_groups, level, target)
+        predicted = PredictedRows.draw(model, X, y, max_rows, random_state)
+        return cls.from_predicted_rows(predicted, n_groups, level, target)
 
     @classmethod
-    def from_judged(cls, judged: Judged, n_groups: int = 10, level: float = 0.95, target: str = "target") -> Self:
-        """Of rows that a model has been asked of."""
-        mean, deviation = judged.moments
-        inside = np.abs(judged.pit - 0.5) <= level / 2
-        return cls(DeviationGroups.of(judged.y - mean, deviation, inside, n_groups), level, judged.rows, target)
+    def from_predicted_rows(
+        cls, predicted: PredictedRows, n_groups: int = 10, level: float = 0.95, target: str = "target"
+    ) -> Self:
+        """Group rows that have been predicted already."""
+        inside = in_central_interval(predicted.pit, level)
+        groups = DeviationGroups.of(predicted.y - predicted.mean, predicted.std, inside, n_groups)
+        return cls(groups, level, predicted.description, target)
 
     @classmethod
     def from_predictions(
@@ -252,16 +253,15 @@ class _ByDeviation(Display):
         level: float = 0.95,
         target: str = "target",
     ) -> Self:
-        """Of targets and normal predictions, shapes (n,)."""
-        said = NormalDistribution.of(mean, std)
-        y = np.asarray(y, dtype=float)
-        inside = np.abs(said.cdf(y) - 0.5) <= level / 2
-        groups = DeviationGroups.of(y - said.mean(), said.std(), inside, n_groups)
+        """Compare targets with normal predictions, shapes (n,)."""
+        distribution, y = NormalDistribution.of(mean, std), np.asarray(y, dtype=float)
+        inside = in_central_interval(distribution.cdf(y), level)
+        groups = DeviationGroups.of(y - distribution.mean(), distribution.std(), inside, n_groups)
         return cls(groups, level, f"{len(y):,} rows", target)
 
     @property
     def n_rows(self) -> int:
-        """In all groups together."""
+        """Number of rows of all groups together."""
         return int(self.groups.size.sum())
 
 
@@ -271,27 +271,27 @@ class ErrorByDeviationDisplay(_ByDeviation):
     Parameters
     ----------
     groups : DeviationGroups
-        See `from_estimator` and `from_predictions`.
+        Rows in groups, as `from_estimator` and `from_predictions` make them.
     level : float, default=0.95
-        Of the intervals.
+        Nominal coverage of the intervals.
     rows : str, default=""
-        Which rows, in words.
+        Which rows are shown, in words.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
     """
 
     size = (3.4, 3.1)
 
     @property
     def caption(self) -> str:
-        """In words."""
+        """What the picture shows, and how to read it."""
         return (
             f"Errors where the model is sure, and where it is not: {len(self.groups.size)} groups of rows, by "
             f"predicted deviation. On the line, errors are as large as predicted.{self.of_rows()}"
         )
 
     def draw(self, ax: "Axes") -> None:
-        """Groups, and the line on which errors are as predicted."""
+        """Draw the groups, and the line on which errors are as predicted."""
         deviation, error = self.groups.deviation, self.groups.error
         low = 0.8 * min(deviation.min(), error[error > 0].min(initial=deviation.min()))
         high = 1.25 * max(deviation.max(), error.max())
@@ -310,30 +310,30 @@ class CoverageByDeviationDisplay(_ByDeviation):
     Parameters
     ----------
     groups : DeviationGroups
-        See `from_estimator` and `from_predictions`.
+        Rows in groups, as `from_estimator` and `from_predictions` make them.
     level : float, default=0.95
-        Of the intervals.
+        Nominal coverage of the intervals.
     rows : str, default=""
-        Which rows, in words.
+        Which rows are shown, in words.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
     """
 
     def band(self) -> tuple[Array, Array]:
-        """Shares to be expected in 95 % of all samples if the intervals are right, shapes (k,)."""
+        """Lowest and highest shares in 95 % of all samples, if the intervals are right; shapes (k,)."""
         low, high = binom.interval(0.95, self.groups.size, self.level)
         return low / self.groups.size, high / self.groups.size
 
     @property
     def caption(self) -> str:
-        """In words."""
+        """What the picture shows, and how to read it."""
         return (
             f"Share of observations inside their {100 * self.level:g} % intervals, in {len(self.groups.size)} groups "
             f"of rows from the surest to the least sure; the band is chance.{self.of_rows()}"
         )
 
     def draw(self, ax: "Axes") -> None:
-        """Groups, with what chance allows."""
+        """Draw the groups, with what chance allows."""
         at, (low, high) = np.arange(len(self.groups.size)), self.band()
         ax.bar(at, 100 * (high - low), 0.7, 100 * low, color=MUTED, alpha=0.5, lw=0)
         ax.axhline(100 * self.level, color=GREY, lw=0.8)

@@ -1,4 +1,4 @@
-"""What the displays have in common."""
+"""The base class of all displays."""
 
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
@@ -20,34 +20,34 @@ class Display(ABC):
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Those of the last `plot`.
+        Axes that the last `plot` drew on.
     figure_ : matplotlib Figure
-        Theirs.
+        Figure of these axes.
     rows : str
-        Which rows it is of, in words.
+        Which rows are shown, in words.
     """
 
     size: ClassVar[tuple[float, float]] = PANEL
-    # Whether the place above the axes is free to say which rows it is of; otherwise the axis says so.
+    # Whether the rows are described above the axes; otherwise the label of an axis describes them.
     noted_above: ClassVar[bool] = True
     rows: str
     ax_: "Axes"
     figure_: "FigureBase"
 
     def plot(self, ax: "Axes | None" = None, *, note: bool = True) -> Self:
-        """Draw.
+        """Draw the picture.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to; by default in a new figure.
+            Axes to draw on; by default those of a new figure.
         note : bool, default=True
-            Whether to write above the axes which rows it is of.
+            Whether to write above the axes which rows are shown.
 
         Returns
         -------
         self : Display
-            With `ax_` and `figure_`.
+            The display, with `ax_` and `figure_`.
         """
         load_matplotlib()
         with styled() if ax is None else nullcontext():
@@ -62,10 +62,10 @@ class Display(ABC):
     @property
     @abstractmethod
     def caption(self) -> str:
-        """What is to be seen, in a sentence or two."""
+        """What the picture shows, and how to read it, in a sentence or two."""
 
     def of_rows(self) -> str:
-        """The end of a caption: which rows it is of."""
+        """The end of a caption: which rows are shown."""
         return f" {self.rows}." if self.rows else ""
 
     @abstractmethod

@@ -1,14 +1,14 @@
-"""What the prediction is when one input is moved, all others as they are."""
+"""Effects: what the prediction is when one input is moved and all others stay."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
-from ssgp.plot.predictive import predictive_of
+from ssgp.plot.predictive import predict_inputs
 from ssgp.plot.style import ACCENT, INK, MUTED, concise_dates, label_axes, name_ticks
 from ssgp.plot.variation import Variation, variation_of
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EffectDisplay", "share_limits"]
 
-Array = NDArray[np.floating]
 
 MAX_ROWS = 100
-RUG = 100
+MOST_TICKS = 100
 
 
 class EffectDisplay(Display):
@@ -34,18 +33,18 @@ class EffectDisplay(Display):
     variation : Variation
         How the input is moved, to k values.
     mean, low, high : arrays of shape (k,)
-        Averages over the rows.
+        Predicted means and ends of their intervals, averaged over the rows.
     coverage : float
-        Of the interval.
+        Share of observations that the interval should hold.
     rows : str, default=""
-        Which rows, in words.
+        Which rows are shown, in words.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
 
     Attributes
     ----------
     limits : tuple of float or None
-        Of the target's axis; None chooses them.
+        Ends of the target's axis; matplotlib chooses them where it is None.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class EffectDisplay(Display):
         Parameters
         ----------
         model : regressor or Pipeline
-            Fitted. With a `TableEncoder` the original column is moved, not its encodings.
+            The model, fitted. With a `TableEncoder` the original column is moved, not its encodings.
         X : array-like of shape (n, d)
             Inputs, as the model takes them.
         column : str or int
@@ -90,15 +89,15 @@ class EffectDisplay(Display):
         part : int, default=0
             Which part of a time is moved, where there are several: the hour of day, the day of week, the date.
         coverage : float, default=0.5
-            Of the interval.
+            Share of observations that the interval should hold.
         n_values : int, default=20
-            To which numbers and dates are moved, at most.
+            Most values to which numbers and dates are moved.
         target : str, default="target"
-            Its name and unit.
+            Name and unit of the target.
         feature_names : sequence of str, optional
             Names of the columns of an array.
         max_rows : int, default=100
-            Of larger tables so many rows are drawn at random.
+            Most rows to use; of larger tables so many are drawn at random.
         random_state : int, default=0
             Seed of the draw.
         """
@@ -114,26 +113,24 @@ class EffectDisplay(Display):
         coverage: float = 0.5,
         target: str = "target",
     ) -> Self:
-        """Of rows that are there already."""
+        """Move one input of rows that have been drawn already."""
         columns = [variation.moved(i) for i in range(len(variation.values))]
-        said = predictive_of(model, inputs.repeated(variation.column, columns))
-        ends = said.interval(coverage)
-        mean, low, high = (
-            values.reshape(len(columns), -1).mean(axis=1) for values in (said.mean(), ends[:, 0], ends[:, 1])
-        )
-        return cls(variation, mean, low, high, coverage, inputs.rows, target)
+        distribution = predict_inputs(model, inputs.repeated(variation.column, columns))
+        low, high = distribution.interval(coverage).T
+        mean, low, high = (values.reshape(len(columns), -1).mean(axis=1) for values in (distribution.mean(), low, high))
+        return cls(variation, mean, low, high, coverage, inputs.description, target)
 
     @property
     def caption(self) -> str:
-        """In words."""
-        rug = "" if self.variation.scale == "category" else " Ticks at the bottom are rows."
+        """What the picture shows, and how to read it."""
+        ticks = "" if self.variation.scale == "category" else " Ticks at the bottom are rows."
         return (
             f"Predicted mean, and ends of the {100 * self.coverage:g} % interval, with {self.variation.label} moved "
-            f"and all else as it is; averages over {self.rows}.{rug}"
+            f"and all else as it is; averages over {self.rows}.{ticks}"
         )
 
     def draw(self, ax: "Axes") -> None:
-        """A line with its band, or a point with its interval for each category."""
+        """Draw a line with its band, or a point with its interval for each category."""
         if self.variation.scale == "category":
             self._draw_categories(ax)
             ax.set_xlim(self.limits)
@@ -142,9 +139,9 @@ class EffectDisplay(Display):
         ax.fill_between(values, self.low, self.high, color=MUTED, alpha=0.45, lw=0)
         ax.plot(values, self.mean, color=ACCENT, lw=1.8)
         rows = self.variation.where_rows_are
-        rug = rows[:: -(-len(rows) // RUG)]
-        inside = rug[(rug >= values[0]) & (rug <= values[-1])]
-        ax.plot(inside, np.full(len(inside), 0.02), "|", color=INK, alpha=0.4, ms=5, transform=ax.get_xaxis_transform())
+        ticks = rows[:: -(-len(rows) // MOST_TICKS)]
+        ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
+        ax.plot(ticks, np.full(len(ticks), 0.02), "|", color=INK, alpha=0.4, ms=5, transform=ax.get_xaxis_transform())
         label_axes(ax, self.variation.label, self.target)
         ax.margins(x=0.02)
         ax.set_ylim(self.limits)
@@ -161,7 +158,7 @@ class EffectDisplay(Display):
 
 
 def share_limits(displays: Sequence[EffectDisplay]) -> None:
-    """Give all of them one scale, so that large effects look large."""
+    """Give all displays the same target axis, so that large effects look large."""
     if not displays:
         return
     low = min(float(display.low.min()) for display in displays)

@@ -1,12 +1,13 @@
-"""Which inputs the predictions need."""
+"""Importances: which inputs the predictions need."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_target
 from ssgp.metrics import rmse
 from ssgp.plot.display import Display
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ImportanceDisplay"]
 
-Array = NDArray[np.floating]
 
 MAX_ROWS = 2000
 MOST_SHOWN = 12
@@ -34,13 +34,13 @@ class ImportanceDisplay(Display):
     Parameters
     ----------
     names : sequence of str, k of them
-        Of the inputs.
+        Names of the inputs.
     importances : array-like of shape (k,)
-        Theirs.
+        Importances of the inputs, in the target's units.
     rows : str, default=""
-        Which rows, in words.
+        Which rows are shown, in words.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
     """
 
     def __init__(self, names: Sequence[str], importances: ArrayLike, rows: str = "", target: str = "target") -> None:
@@ -67,19 +67,19 @@ class ImportanceDisplay(Display):
         Parameters
         ----------
         model : regressor or Pipeline
-            Fitted. With a `TableEncoder` the original columns are shuffled.
+            The model, fitted. With a `TableEncoder` the original columns are shuffled.
         X : array-like of shape (n, d)
             Inputs, as the model takes them.
         y : array-like of shape (n,)
             Targets.
         n_repeats : int, default=2
-            Times that each input is shuffled.
+            How many times each input is shuffled.
         target : str, default="target"
-            Its name and unit.
+            Name and unit of the target.
         feature_names : sequence of str, optional
             Names of the columns of an array.
         max_rows : int, default=2000
-            Of larger tables so many rows are drawn at random.
+            Most rows to use; of larger tables so many are drawn at random.
         random_state : int, default=0
             Seed of the draw and of the shuffling.
         """
@@ -96,19 +96,19 @@ class ImportanceDisplay(Display):
         target: str = "target",
         random_state: int = 0,
     ) -> Self:
-        """Of rows that are there already."""
-        rng, plain = np.random.default_rng(random_state), rmse(y, model.predict(inputs.for_model()))
+        """Shuffle the inputs of rows that have been drawn already."""
+        rng, unshuffled = np.random.default_rng(random_state), rmse(y, model.predict(inputs.for_model()))
         rises = []
         for name in inputs.informative:
             column = inputs.column(name)
             shuffled = [column.take(pa.array(rng.permutation(len(y)))) for _ in range(n_repeats)]
-            said = model.predict(inputs.repeated(name, shuffled).for_model()).reshape(n_repeats, -1)
-            rises.append(np.mean([rmse(y, once) for once in said]) - plain)
-        return cls(inputs.informative, rises, inputs.rows, target)
+            means = model.predict(inputs.repeated(name, shuffled).for_model()).reshape(n_repeats, -1)
+            rises.append(np.mean([rmse(y, mean) for mean in means]) - unshuffled)
+        return cls(inputs.informative, rises, inputs.description, target)
 
     @property
     def caption(self) -> str:
-        """In words."""
+        """What the picture shows, and how to read it."""
         more = f" The first {MOST_SHOWN} of {len(self.names)} inputs." if len(self.names) > MOST_SHOWN else ""
         return (
             "By how much the error (RMSE) grows when an input is shuffled among the rows, so that it tells "
@@ -116,7 +116,7 @@ class ImportanceDisplay(Display):
         )
 
     def draw(self, ax: "Axes") -> None:
-        """A bar each, the longest at the top."""
+        """Draw a bar for each input, the longest at the top."""
         names, rises = self.names[:MOST_SHOWN], self.importances[:MOST_SHOWN]
         at = np.arange(len(names))[::-1]
         ax.barh(at, rises, 0.7, color=MUTED)

@@ -1,4 +1,4 @@
-"""Rows of inputs as a user has them, of which some can be drawn and columns replaced."""
+"""Rows of inputs as a user has them: drawn at random, and with other columns in the place of theirs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.arrays import Indices
 from ssgp._utils.checks import check_count
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
 from ssgp.tables.encoder import TableEncoder
@@ -25,7 +25,7 @@ class InputTable:
     Attributes
     ----------
     table : pyarrow.Table
-        Their columns.
+        Columns of the inputs.
     encodings : dict of ColumnEncoding
         What the model's encoder does to each column, by name; empty where it has none.
     named : bool
@@ -47,19 +47,19 @@ class InputTable:
         max_rows: int,
         random_state: int,
         feature_names: Sequence[str] | None = None,
-    ) -> tuple["InputTable", NDArray[np.integer]]:
-        """At most `max_rows` rows of an array or table that a fitted model takes, at random, and which they are."""
+    ) -> tuple["InputTable", Indices]:
+        """Draw at most `max_rows` rows of an array or table that a fitted model takes; also their numbers there."""
         check_is_fitted(model)
         n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
         rows = draw_rows(n_rows, check_count(max_rows, "max_rows", 1), random_state)
-        return cls._of(model, X, rows, feature_names), rows
+        return cls._take(model, X, rows, feature_names), rows
 
     @classmethod
-    def _of(
+    def _take(
         cls,
         model: Any,  # noqa: ANN401
         X: Any,  # noqa: ANN401
-        rows: NDArray[np.integer],
+        rows: Indices,
         feature_names: Sequence[str] | None,
     ) -> "InputTable":
         first = steps_of(model)[0]
@@ -67,14 +67,14 @@ class InputTable:
         if is_array(X):
             array = np.asarray(X)
             table = to_table(array[rows])
-            names = _names(table.column_names, feature_names, first)
+            names = _array_names(table.column_names, feature_names, first)
             encodings = dict(zip(names, columns, strict=False))
             return cls(table.rename_columns(names), encodings, named=False, n_total=len(array))
         if feature_names is not None:
             raise ValueError("feature_names are for arrays: X is a table, whose columns have names")
         table = to_table(X)
         if columns:
-            # Columns that were not there in fit are ignored by the encoder, and said nothing of here.
+            # Columns that were not there in fit are ignored by the encoder, and are not shown here.
             table = table.select([column.name for column in columns if column.name in table.column_names])
         named = bool(columns) or hasattr(first, "feature_names_in_")
         return cls(table.take(rows), {column.name: column for column in columns}, named, n_total=table.num_rows)
@@ -86,12 +86,12 @@ class InputTable:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.table.num_rows
 
     @property
-    def rows(self) -> str:
-        """How many rows there are, in words."""
+    def description(self) -> str:
+        """Number of rows, in words."""
         if self.n_rows == self.n_total:
             return f"{self.n_rows:,} rows"
         return f"{self.n_rows:,} of {self.n_total:,} rows, drawn at random"
@@ -102,25 +102,25 @@ class InputTable:
         return [name for name in self.names if not isinstance(self.encodings.get(name), Dropped)]
 
     def column(self, name: str) -> Column:
-        """A column, or an error that lists those there are."""
+        """A column; an error that lists all columns where there is none of that name."""
         if name not in self.names:
             raise ValueError(f"there is no column {name!r}; columns are {', '.join(map(repr, self.names))}")
         return self.table.column(name)
 
-    def take(self, rows: NDArray[np.integer]) -> "InputTable":
-        """Some of the rows."""
+    def take(self, rows: Indices) -> "InputTable":
+        """Rows of these numbers."""
         return replace(self, table=self.table.take(rows))
 
     def with_column(self, name: str, column: Column) -> "InputTable":
-        """Another column in the place of one."""
+        """The table with another column in the place of the one of that name."""
         return replace(self, table=self.table.set_column(self.names.index(name), name, column))
 
     def repeated(self, name: str, columns: Sequence[Column]) -> "InputTable":
-        """All rows once for each of several columns, with that in the place of the named one."""
+        """All rows, once for each of several columns that take the place of the one of that name."""
         return replace(self, table=pa.concat_tables([self.with_column(name, column).table for column in columns]))
 
     def for_model(self) -> Any:  # noqa: ANN401  a table or an array
-        """What the model takes."""
+        """The inputs as the model takes them: a table, or an array of shape (n, d)."""
         if self.named:
             return self.table
         return np.column_stack([column.to_numpy() for column in self.table.columns])
@@ -135,16 +135,17 @@ def steps_of(model: Any) -> list[Any]:  # noqa: ANN401
     return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
-def draw_rows(n_rows: int, max_rows: int, random_state: int) -> NDArray[np.integer]:
-    """All rows, or so many at random, in the order of the table."""
+def draw_rows(n_rows: int, max_rows: int, random_state: int) -> Indices:
+    """Numbers of all rows, or of `max_rows` random ones, ascending."""
     if n_rows <= max_rows:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))
 
 
-def _names(found: list[str], given: Sequence[str] | None, first: Any) -> list[str]:  # noqa: ANN401
-    if given is not None and len(given) != len(found):
-        raise ValueError(f"feature_names has {len(given)} names, and X has {len(found)} columns")
-    known = getattr(first, "feature_names_in_", None)
-    names = given if given is not None else known if known is not None and len(known) == len(found) else found
+def _array_names(numbered: list[str], given: Sequence[str] | None, first_step: Any) -> list[str]:  # noqa: ANN401
+    """Names of an array's columns: those given, those that the model was fitted with, or numbered ones."""
+    if given is not None and len(given) != len(numbered):
+        raise ValueError(f"feature_names has {len(given)} names, and X has {len(numbered)} columns")
+    fitted = getattr(first_step, "feature_names_in_", None)
+    names = given if given is not None else fitted if fitted is not None and len(fitted) == len(numbered) else numbered
     return [str(name) for name in names]

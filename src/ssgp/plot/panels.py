@@ -10,7 +10,7 @@ from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay, share_limits
 from ssgp.plot.importance import ImportanceDisplay
 from ssgp.plot.inputs import InputTable
-from ssgp.plot.predictive import Judged, predictive_of
+from ssgp.plot.predictive import PredictedRows, predict_inputs
 from ssgp.plot.style import GREY, load_matplotlib, styled
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.variation import variations
@@ -33,32 +33,32 @@ def plot_calibration(
     max_rows: int = 20_000,
     random_state: int = 0,
 ) -> "Figure":
-    """Four answers to whether the predicted distributions are honest.
+    """Four pictures of whether the predicted distributions are calibrated.
 
     Where observations fall in them, coverage by nominal level, and errors and coverage by predicted deviation.
 
     Parameters
     ----------
     model : regressor or Pipeline
-        Fitted.
+        The model, fitted.
     X : array-like of shape (n, d)
         Inputs, as the model takes them.
     y : array-like of shape (n,)
         Targets; the answers are those to new rows only if the model has not seen these.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
     max_rows : int, default=20_000
-        Of larger tables so many rows are drawn at random.
+        Most rows to use; of larger tables so many are drawn at random.
     random_state : int, default=0
         Seed of the draw.
 
     Returns
     -------
     matplotlib Figure
-        Of four axes.
+        A figure of four axes.
     """
-    judged = Judged.draw(model, X, y, max_rows, random_state)
-    return _grid(calibration_displays(judged, target), 2, judged.rows)
+    predicted = PredictedRows.draw(model, X, y, max_rows, random_state)
+    return _grid(calibration_displays(predicted, target), 2, predicted.description)
 
 
 def plot_effects(
@@ -79,41 +79,41 @@ def plot_effects(
     Parameters
     ----------
     model : regressor or Pipeline
-        Fitted.
+        The model, fitted.
     X : array-like of shape (n, d)
         Inputs, as the model takes them.
     columns : sequence of str, optional
         Names of the inputs. By default the most important ones where `y` is given, and the first ones elsewhere.
     y : array-like of shape (n,), optional
-        Targets, by which importances are judged.
+        Targets, from which importances are computed.
     n_shown : int, default=6
-        How many pictures at most where `columns` are not given.
+        Most pictures to draw where `columns` are not given.
     coverage : float, default=0.5
-        Of the intervals.
+        Share of observations that the intervals should hold.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
     feature_names : sequence of str, optional
         Names of the columns of an array.
     max_rows : int, default=100
-        Of larger tables so many rows are drawn at random.
+        Most rows to use; of larger tables so many are drawn at random.
     random_state : int, default=0
         Seed of the draw.
 
     Returns
     -------
     matplotlib Figure
-        Of one axes for each picture.
+        A figure with one axes per picture.
     """
     inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
-    shown: list[str] = list(columns) if columns is not None else inputs.informative
+    names: list[str] = list(columns) if columns is not None else inputs.informative
     if columns is None and y is not None:
         settings: Any = {"feature_names": feature_names, "max_rows": IMPORTANCE_ROWS, "random_state": random_state}
-        shown = ImportanceDisplay.from_estimator(model, X, y, **settings).names
-    moves = [variation for name in shown for variation in variations(inputs, name)]
-    some = moves if columns is not None else moves[:n_shown]
-    displays = [EffectDisplay.of_variation(model, inputs, move, coverage, target) for move in some]
+        names = ImportanceDisplay.from_estimator(model, X, y, **settings).names
+    moves = [variation for name in names for variation in variations(inputs, name)]
+    shown = moves if columns is not None else moves[:n_shown]
+    displays = [EffectDisplay.of_variation(model, inputs, move, coverage, target) for move in shown]
     share_limits(displays)
-    return _grid(displays, 3, inputs.rows)
+    return _grid(displays, 3, inputs.description)
 
 
 def plot_uncertainty(
@@ -131,42 +131,42 @@ def plot_uncertainty(
     Parameters
     ----------
     model : regressor or Pipeline
-        Fitted.
+        The model, fitted.
     X : array-like of shape (n, d)
         Inputs, as the model takes them.
     n_shown : int, default=3
-        How many inputs.
+        Number of inputs to show.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
     feature_names : sequence of str, optional
         Names of the columns of an array.
     max_rows : int, default=20_000
-        Of larger tables so many rows are drawn at random.
+        Most rows to use; of larger tables so many are drawn at random.
     random_state : int, default=0
         Seed of the draw.
 
     Returns
     -------
     matplotlib Figure
-        Of one axes for each input.
+        A figure with one axes per input.
     """
     inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
-    deviation = predictive_of(model, inputs).std()
-    return _grid(UncertaintyDisplay.most_informative(inputs, deviation, target, n_shown), 3, inputs.rows)
+    deviation = predict_inputs(model, inputs).std()
+    return _grid(UncertaintyDisplay.most_informative(inputs, deviation, target, n_shown), 3, inputs.description)
 
 
-def calibration_displays(judged: Judged, target: str) -> list[Display]:
+def calibration_displays(predicted: PredictedRows, target: str) -> list[Display]:
     """The four pictures of calibration."""
     return [
-        PITDisplay(judged.pit, judged.rows),
-        CoverageDisplay(judged.pit, judged.rows),
-        CoverageByDeviationDisplay.from_judged(judged, target=target),
-        ErrorByDeviationDisplay.from_judged(judged, target=target),
+        PITDisplay(predicted.pit, predicted.description),
+        CoverageDisplay(predicted.pit, predicted.description),
+        CoverageByDeviationDisplay.from_predicted_rows(predicted, target=target),
+        ErrorByDeviationDisplay.from_predicted_rows(predicted, target=target),
     ]
 
 
 def _grid(displays: Sequence[Display], n_columns: int, rows: str) -> "Figure":
-    """All of them in one figure, and once for all of which rows they are."""
+    """One figure of all displays, with one note for all that describes the rows."""
     if not displays:
         raise ValueError(f"there is nothing to draw: no column has a value in these {rows}")
     load_matplotlib()

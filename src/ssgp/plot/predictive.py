@@ -6,23 +6,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.checks import check_count, check_target
 from ssgp.distributions.base import Distribution
 from ssgp.plot.inputs import InputTable, steps_of
 
-__all__ = ["Judged", "encoded", "predictive_of"]
-
-Array = NDArray[np.floating]
+__all__ = ["PredictedRows", "encode_inputs", "in_central_interval", "predict_inputs"]
 
 
-def predictive_of(model: Any, inputs: InputTable) -> Distribution:  # noqa: ANN401
+def predict_inputs(model: Any, inputs: InputTable) -> Distribution:  # noqa: ANN401
     """Predictive distributions of rows by a fitted regressor, or a pipeline that ends with one."""
-    return steps_of(model)[-1].predict_distribution(encoded(model, inputs))
+    return steps_of(model)[-1].predict_distribution(encode_inputs(model, inputs))
 
 
-def encoded(model: Any, inputs: InputTable) -> Any:  # noqa: ANN401
+def encode_inputs(model: Any, inputs: InputTable) -> Any:  # noqa: ANN401
     """Rows as the last step of a pipeline gets them."""
     X = inputs.for_model()
     for step in steps_of(model)[:-1]:
@@ -30,23 +29,34 @@ def encoded(model: Any, inputs: InputTable) -> Any:  # noqa: ANN401
     return X
 
 
+def in_central_interval(pit: Array, level: float) -> Mask:
+    """Whether targets are inside the central interval of probability `level`, from their `pit`; shapes (n,).
+
+    Examples
+    --------
+    >>> in_central_interval(np.array([0.01, 0.05, 0.5, 0.96]), 0.9).tolist()
+    [False, True, True, False]
+    """
+    return np.abs(pit - 0.5) <= level / 2
+
+
 @dataclass(frozen=True)
-class Judged:
-    """Rows whose targets are known, and what a model says of them; nothing is asked of it twice.
+class PredictedRows:
+    """Rows whose targets are known, and their predictive distributions; nothing is computed twice.
 
     Attributes
     ----------
     inputs : InputTable
-        n rows.
+        Inputs of the n rows.
     y : array of shape (n,)
         Targets.
-    said : Distribution
-        Their predictive distributions.
+    distribution : Distribution
+        Predictive distributions.
     """
 
     inputs: InputTable
     y: Array
-    said: Distribution
+    distribution: Distribution
 
     @classmethod
     def draw(
@@ -57,31 +67,35 @@ class Judged:
         max_rows: int,
         random_state: int,
         feature_names: Sequence[str] | None = None,
-    ) -> "Judged":
-        """At most `max_rows` rows, at random."""
+    ) -> "PredictedRows":
+        """Predict at most `max_rows` rows, drawn at random."""
         inputs, rows = InputTable.draw(model, X, max_rows, random_state, feature_names)
-        return cls(inputs, check_target(y, X)[rows], predictive_of(model, inputs))
+        return cls(inputs, check_target(y, X)[rows], predict_inputs(model, inputs))
 
     @property
-    def rows(self) -> str:
-        """How many rows there are, in words."""
-        return self.inputs.rows
+    def description(self) -> str:
+        """Number of the rows, in words."""
+        return self.inputs.description
 
-    def drawn_from(self, n_rows: int) -> "Judged":
-        """The same, as a sample of so many rows."""
+    def take(self, rows: Indices) -> "PredictedRows":
+        """Rows of these numbers."""
+        return PredictedRows(self.inputs.take(rows), self.y[rows], self.distribution[rows])
+
+    def drawn_from(self, n_rows: int) -> "PredictedRows":
+        """The same rows, described as a sample of `n_rows` rows."""
         return replace(self, inputs=replace(self.inputs, n_total=check_count(n_rows, "n_rows", self.inputs.n_total)))
 
     @cached_property
-    def moments(self) -> tuple[Array, Array]:
-        """Predictive means and deviations, shapes (n,)."""
-        return self.said.mean(), self.said.std()
+    def mean(self) -> Array:
+        """Predictive means, shape (n,)."""
+        return self.distribution.mean()
+
+    @cached_property
+    def std(self) -> Array:
+        """Predictive deviations, shape (n,)."""
+        return self.distribution.std()
 
     @cached_property
     def pit(self) -> Array:
-        """Predictive probability of at most the target, shape (n,)."""
-        return self.said.cdf(self.y)
-
-    @cached_property
-    def log_prob(self) -> Array:
-        """Log density of the target, shape (n,)."""
-        return self.said.logpdf(self.y)
+        """Probability integral transform: predictive probabilities of at most the target, shape (n,)."""
+        return self.distribution.cdf(self.y)

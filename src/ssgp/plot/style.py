@@ -57,7 +57,7 @@ def load_matplotlib() -> Any:  # noqa: ANN401  a module
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Within it, what is drawn has the library's look; the user's own settings come back after it."""
+    """Context in which what is drawn has the library's look; the user's settings come back after it."""
     with load_matplotlib().rc_context(STYLE):
         yield
 
@@ -72,18 +72,18 @@ def new_axes(size: tuple[float, float] = PANEL) -> "Axes":
 
 
 def label_axes(axes: "Axes", x: str, y: str) -> None:
-    """Say what the axes are of, in words that may be a user's."""
+    """Label the axes by words that may be a user's."""
     axes.set(xlabel=literal(x), ylabel=literal(y))
 
 
 def name_ticks(axis: "Axis", at: ArrayLike, names: Sequence[str]) -> None:
-    """Names, which may be a user's, in the place of numbers, without the ticks themselves."""
+    """Write names, which may be a user's, in the place of numbers, and draw no ticks."""
     axis.set_ticks(at, [literal(short(name)) for name in names])
     axis.set_tick_params(length=0)
 
 
 def log_ticks(axis: "Axis", low: float, high: float) -> None:
-    """A handful of round numbers, written out, on a logarithmic axis."""
+    """Write a few round numbers on a logarithmic axis."""
     candidates = [leading * 10.0**power for power in range(-12, 13) for leading in (1, 2, 5)]
     ticks = [value for value in candidates if low <= value <= high]
     few = ticks[:: -(-len(ticks) // 6)] if ticks else [low, high]
@@ -92,7 +92,7 @@ def log_ticks(axis: "Axis", low: float, high: float) -> None:
 
 
 def write_numbers_out(axes: "Axes") -> None:
-    """Thousands set apart on axes of large numbers, which matplotlib would write as powers of ten."""
+    """Write large numbers with their thousands set apart, where matplotlib would write powers of ten."""
     from matplotlib.ticker import FuncFormatter, ScalarFormatter
 
     for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
@@ -102,7 +102,7 @@ def write_numbers_out(axes: "Axes") -> None:
 
 
 def concise_dates(axes: "Axes") -> None:
-    """Dates on the horizontal axis, each part of them written once."""
+    """Write dates on the horizontal axis, each part of them once."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     # With these two numbers there is a step for every range; others may find none, and warn.

@@ -1,4 +1,4 @@
-"""Where in the inputs the model is unsure."""
+"""Uncertainty: for which inputs the predicted deviations are large."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
-from ssgp.plot.predictive import predictive_of
+from ssgp.plot.predictive import predict_inputs
 from ssgp.plot.style import ACCENT, GREY, MUTED, concise_dates, label_axes, name_ticks
 from ssgp.plot.variation import Variation, variation_of, variations
 from ssgp.plot.wording import with_unit
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["UncertaintyDisplay"]
 
-Array = NDArray[np.floating]
 
 MAX_ROWS = 20_000
 
@@ -33,16 +33,16 @@ class UncertaintyDisplay(Display):
     deviation : array of shape (n,)
         Predicted deviations of its rows.
     rows : str, default=""
-        Which rows, in words.
+        Which rows are shown, in words.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
     n_bins : int, default=10
-        Of numbers and dates, at most.
+        Most bins of numbers and dates.
 
     Attributes
     ----------
     edges : array of shape (k + 1,)
-        Of the bins; empty for categories.
+        Edges of the bins; empty for categories.
     means, sizes : arrays of shape (k,)
         Mean deviation and number of rows of each bin.
     overall : float
@@ -79,12 +79,12 @@ class UncertaintyDisplay(Display):
         max_rows: int = MAX_ROWS,
         random_state: int = 0,
     ) -> Self:
-        """Ask a model how sure it is of rows.
+        """Predict the deviations of rows.
 
         Parameters
         ----------
         model : regressor or Pipeline
-            Fitted. With a `TableEncoder` the bins are those of the original column.
+            The model, fitted. With a `TableEncoder` the bins are those of the original column.
         X : array-like of shape (n, d)
             Inputs, as the model takes them.
         column : str or int
@@ -92,27 +92,27 @@ class UncertaintyDisplay(Display):
         part : int, default=0
             Which part of a time, where there are several: the hour of day, the day of week, the date.
         n_bins : int, default=10
-            Of numbers and dates, at most.
+            Most bins of numbers and dates.
         target : str, default="target"
-            Its name and unit.
+            Name and unit of the target.
         feature_names : sequence of str, optional
             Names of the columns of an array.
         max_rows : int, default=20_000
-            Of larger tables so many rows are drawn at random.
+            Most rows to use; of larger tables so many are drawn at random.
         random_state : int, default=0
             Seed of the draw.
         """
         inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
-        deviation = predictive_of(model, inputs).std()
-        return cls(variation_of(inputs, column, part), deviation, inputs.rows, target, n_bins)
+        deviation = predict_inputs(model, inputs).std()
+        return cls(variation_of(inputs, column, part), deviation, inputs.description, target, n_bins)
 
     @classmethod
     def most_informative(
         cls, inputs: InputTable, deviation: Array, target: str = "target", n_shown: int | None = None
     ) -> list[Self]:
-        """One for every input of some rows, on one scale, the one that tells most of the deviation first."""
+        """Displays of all inputs, on one scale, those first that explain most of the predicted deviations."""
         every = [
-            cls(variation, deviation, inputs.rows, target)
+            cls(variation, deviation, inputs.description, target)
             for name in inputs.informative
             for variation in variations(inputs, name)
         ]
@@ -123,19 +123,19 @@ class UncertaintyDisplay(Display):
         return shown
 
     def explained(self) -> float:
-        """Share of the variance of the deviations that lies between the bins, to which rows of none add nothing."""
-        some = self.sizes > 0
-        between = np.sum(self.sizes[some] * (self.means[some] - self.overall) ** 2) / self._n_rows
+        """Share of the variance of the deviations that lies between the bins; rows without a bin add nothing."""
+        filled = self.sizes > 0
+        between = np.sum(self.sizes[filled] * (self.means[filled] - self.overall) ** 2) / self._n_rows
         return float(between / self._variance) if self._variance > 0 else 0.0
 
     @property
     def caption(self) -> str:
-        """In words."""
+        """What the picture shows, and how to read it."""
         what = "by category" if self.variation.scale == "category" else f"in {len(self.means)} bins of rows"
         return f"Mean predicted deviation {what}; the thin line is that of all rows.{self.of_rows()}"
 
     def draw(self, ax: "Axes") -> None:
-        """Steps, or a point for each category, and the mean of all rows."""
+        """Draw steps, or a point for each category, and the mean of all rows."""
         label = with_unit("predicted deviation", self.target)
         if self.variation.scale == "category":
             at = np.arange(len(self.means))[::-1]
@@ -156,7 +156,7 @@ class UncertaintyDisplay(Display):
 
 
 def _edges(values: NDArray, n_bins: int) -> NDArray:
-    """Of bins of about equally many rows; fewer where many rows have the same value."""
+    """Edges of bins of about equally many rows; fewer bins where many rows have the same value."""
     present = values[~_missing(values)]
     distinct = np.unique(present)
     half = np.timedelta64(12, "h") if values.dtype.kind == "M" else 0.5
@@ -168,15 +168,15 @@ def _edges(values: NDArray, n_bins: int) -> NDArray:
     return np.concatenate([distinct[:1] - steps[:1], distinct[:-1] + steps, distinct[-1:] + steps[-1:]])
 
 
-def _labels(variation: Variation, edges: NDArray) -> NDArray[np.integer]:
-    """Number of each row's bin, -1 for those of none."""
+def _labels(variation: Variation, edges: NDArray) -> Indices:
+    """Number of each row's bin, -1 for rows without one; shape (n,)."""
     values = variation.where_rows_are
     if variation.scale == "category":
-        known = {name: i for i, name in enumerate(variation.values)}
-        return np.array([known.get(value, -1) for value in values])
+        numbers = {category: i for i, category in enumerate(variation.values)}
+        return np.array([numbers.get(category, -1) for category in values])
     bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     return np.where(_missing(values), -1, bins)
 
 
-def _missing(values: NDArray) -> NDArray[np.bool_]:
+def _missing(values: NDArray) -> Mask:
     return np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)

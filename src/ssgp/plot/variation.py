@@ -1,4 +1,4 @@
-"""Ways to move one input of a table while all others stay: what effects are made of."""
+"""Ways to move one input of a table while all others stay, from which effects are computed."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Indices
 from ssgp.plot.inputs import InputTable
 from ssgp.tables.arrow_columns import Column, compute, family, instants, numbers, texts
 from ssgp.tables.encodings import DAY, MISSING_TIME, OneHot, TargetMeans, Time
@@ -30,17 +31,17 @@ class Variation:
     Attributes
     ----------
     column : str
-        Which.
+        Name of the column that is moved.
     label : str
-        What is moved, in words.
+        What is moved, in words: the column, or the part of a time.
     scale : {"number", "date", "category"}
-        What `values` are.
+        Kind of `values`.
     values : array of shape (k,)
-        To which all rows are moved, one after another: numbers, dates or names.
+        Values to which all rows are moved, one after another: numbers, dates or names.
     where_rows_are : array of shape (n,)
-        The rows' own values; NaN, NaT or None where there is none.
+        Values that the rows have; NaN, NaT or None where there is none.
     moved : callable
-        Takes i to the column with all rows moved to the i-th value.
+        Returns the column with all rows moved to the value of a number from 0 to k - 1.
     """
 
     column: str
@@ -54,19 +55,19 @@ class Variation:
 def variations(inputs: InputTable, name: str, n_values: int = 20) -> list[Variation]:
     """Ways to move a column: one for numbers and categories; for times the hour, the day of the week and the week.
 
-    Numbers are moved to quantiles of the rows' own values and categories to the most frequent ones. Of a time only one
+    Numbers are moved to quantiles of the rows' values and categories to the most frequent ones. Of a time only one
     part is moved, since else a row moved to another week would come to another hour as well. Columns without any value
-    have no way to move: nulls, NaN and empty text are none.
+    have no way to move: nulls, NaN and empty text are no values.
     """
     column, encoding = inputs.column(name), inputs.encodings.get(name)
     # Nulls alone may have any type, also one that the encoding could not read.
     if column.null_count == len(column):
         return []
     if isinstance(encoding, Time):
-        return _of_times(column, encoding, name, n_values)
+        return _time_variations(column, encoding, name, n_values)
     if isinstance(encoding, OneHot | TargetMeans) or (encoding is None and inputs.holds(name) == "text"):
-        return _of_categories(column, name)
-    return _of_numbers(column, name, n_values)
+        return _category_variations(column, name)
+    return _number_variations(column, name, n_values)
 
 
 def variation_of(inputs: InputTable, column: str | int, part: int = 0, n_values: int = 20) -> Variation:
@@ -81,69 +82,68 @@ def variation_of(inputs: InputTable, column: str | int, part: int = 0, n_values:
     return ways[part]
 
 
-def _of_numbers(column: Column, name: str, n_values: int) -> list[Variation]:
+def _number_variations(column: Column, name: str, n_values: int) -> list[Variation]:
     values = numbers(column, name)
     order = np.argsort(values)[: np.isfinite(values).sum()]
     if not len(order):
         return []
-    # Values of rows, not between them: whole numbers stay whole, and no type has to be made.
+    # Values of rows, not between them: whole numbers stay whole, and the column keeps its type.
     at = np.round(np.linspace(0.01, 0.99, n_values) * (len(order) - 1)).astype(int)
     distinct, first = np.unique(values[order[at]], return_index=True)
     return [Variation(name, name, "number", distinct, values, partial(_all_at, column, order[at][first]))]
 
 
-def _of_categories(column: Column, name: str) -> list[Variation]:
+def _category_variations(column: Column, name: str) -> list[Variation]:
     strings = texts(column).to_pylist()
     counts = Counter(text for text in strings if text is not None)
     if not counts:
         return []
     names = sorted(counts, key=lambda text: (-counts[text], text))[:MOST_CATEGORIES]
     rows = np.array([strings.index(category) for category in names])
-    own = np.array(strings, dtype=object)
-    return [Variation(name, name, "category", np.array(names), own, partial(_all_at, column, rows))]
+    categories = np.array(strings, dtype=object)
+    return [Variation(name, name, "category", np.array(names), categories, partial(_all_at, column, rows))]
 
 
-def _all_at(column: Column, rows: NDArray[np.integer], i: int) -> Column:
-    """A column whose rows all have the value of one of them."""
+def _all_at(column: Column, rows: Indices, i: int) -> Column:
+    """A column whose rows all have the value of row ``rows[i]``."""
     return column.take(pa.array(np.full(len(column), rows[i])))
 
 
-def _of_times(column: Column, encoding: Time, name: str, n_values: int) -> list[Variation]:
+def _time_variations(column: Column, encoding: Time, name: str, n_values: int) -> list[Variation]:
     clock, _ = instants(column, name, encoding.zone)
     missing = clock == MISSING_TIME
-    known = clock[~missing]
-    if not len(known):
+    present = clock[~missing]
+    if not len(present):
         return []
     # Rows without a time are moved as well, from the middle of the others.
-    clock = np.where(missing, int(np.median(known)), clock)
-    found = []
+    clock = np.where(missing, int(np.median(present)), clock)
+    ways = []
 
     def add(label: str, scale: Literal["number", "date", "category"], values: NDArray, rows: NDArray, to: list) -> None:
-        moved = [partial(_as_before, time, column, encoding.zone) for time in to]
-        found.append(Variation(name, f"{name}: {label}", scale, values, rows, lambda i: moved[i]()))
+        moved = [partial(_clock_column, times, column.type, encoding.zone) for times in to]
+        ways.append(Variation(name, f"{name}: {label}", scale, values, rows, lambda i: moved[i]()))
 
     if "hour" in encoding.cycles:
         hours = np.arange(24)
-        own = np.where(missing, np.nan, clock % DAY / HOUR)
-        add("hour of day", "number", hours, own, [clock - clock % DAY + hour * HOUR for hour in hours])
+        row_hours = np.where(missing, np.nan, clock % DAY / HOUR)
+        add("hour of day", "number", hours, row_hours, [clock - clock % DAY + hour * HOUR for hour in hours])
     if "weekday" in encoding.cycles:
         weekday = (clock + MONDAY) % WEEK // DAY
+        row_days = np.array([*WEEKDAYS, None])[np.where(missing, -1, weekday)]
         moves = [clock + (day - weekday) * DAY for day in range(7)]
-        own = np.array([*WEEKDAYS, None])[np.where(missing, -1, weekday)]
-        add("day of week", "category", np.array(WEEKDAYS), own, moves)
-    weeks = np.unique((known + MONDAY) // WEEK)
+        add("day of week", "category", np.array(WEEKDAYS), row_days, moves)
+    weeks = np.unique((present + MONDAY) // WEEK)
     if "yearday" in encoding.cycles or (encoding.median_day is not None and len(weeks) > 2):
-        some = weeks[np.unique(np.round(np.linspace(0, len(weeks) - 1, n_values)).astype(int))]
-        within = (clock + MONDAY) % WEEK
-        starts = some * WEEK - MONDAY
-        own = np.where(missing, np.datetime64("NaT"), clock.astype("M8[us]"))
-        add("date", "date", starts.astype("M8[us]"), own, [start + within for start in starts])
-    return found
+        shown = weeks[np.unique(np.round(np.linspace(0, len(weeks) - 1, n_values)).astype(int))]
+        starts = shown * WEEK - MONDAY
+        row_dates = np.where(missing, np.datetime64("NaT"), clock.astype("M8[us]"))
+        within_week = (clock + MONDAY) % WEEK
+        add("date", "date", starts.astype("M8[us]"), row_dates, [start + within_week for start in starts])
+    return ways
 
 
-def _as_before(clock: NDArray[np.int64], column: Column, zone: str | None) -> Column:
-    """Times on a clock as a column of another's type."""
-    kind = column.type
+def _clock_column(clock: NDArray[np.int64], kind: pa.DataType, zone: str | None) -> Column:
+    """Microseconds on the clock of a time zone as a column of a type."""
     if pa.types.is_time(kind):
         return pa.chunked_array([pa.array(clock, pa.time64("us")).cast(kind, safe=False)])
     times = pa.array(clock, pa.timestamp("us"))

@@ -9,7 +9,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """So many significant digits, long numbers in groups of three, whole parts never rounded away.
+    """A number with so many significant digits; long ones in groups of three, whole parts never rounded.
 
     Examples
     --------
@@ -36,12 +36,12 @@ def tick(value: float, _: int = 0) -> str:
 
 
 def _grouped(size: float) -> str:
-    """Groups of three digits, from five digits on: years and house numbers have none."""
+    """A number in groups of three digits from five digits on: years and house numbers have none."""
     return f"{size:,.10g}" if size >= 10_000 else f"{size:.10g}"
 
 
 def aligned(values: Sequence[float]) -> list[str]:
-    """Numbers of one column: all with the decimals that give the smallest of them three digits.
+    """Numbers of one column, all with the decimals that give the smallest of them three digits.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def unit_of(target: str) -> str:
 
 
 def with_unit(label: str, target: str) -> str:
-    """A label of something that has the target's unit.
+    """A label with the target's unit.
 
     Examples
     --------

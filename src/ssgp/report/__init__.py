@@ -1,4 +1,4 @@
-"""A page that shows what a model learned and how far it can be believed. It needs matplotlib: ``ssgp[plot]``."""
+"""A page that shows what a model learned and how far it can be trusted. It needs matplotlib: ``ssgp[plot]``."""
 
 from ssgp.report.writing import write_report
 

@@ -1,20 +1,19 @@
-"""How good predictions are, beside those that need no model."""
+"""Scores of a model, and of predictions that need no model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.metrics import root_mean_squared_error
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
-from ssgp.metrics import rmse
-from ssgp.plot.predictive import Judged
+from ssgp.plot.predictive import PredictedRows, in_central_interval
 
 __all__ = ["Score", "baseline_scores", "score"]
 
-Array = NDArray[np.floating]
-# Takes inputs and targets to learn from, and inputs to predict, to predicted means.
+# Returns means of new inputs, from inputs and targets to learn from: predict(X, y, X_new).
 Learner = Callable[[Array, Array, Array], Array]
 
 FOLDS = 5
@@ -24,12 +23,12 @@ MOST_INPUTS = 300
 
 @dataclass(frozen=True)
 class Score:
-    """How good predictions are.
+    """Scores of predictions.
 
     Attributes
     ----------
     name : str
-        Of what predicts.
+        What makes the predictions, in words.
     rmse, absolute : float
         Root mean squared and mean absolute error.
     surprise : float
@@ -45,13 +44,13 @@ class Score:
     covered: float
 
 
-def score(name: str, judged: Judged) -> Score:
-    """Of a model."""
-    return _score(name, judged.y, judged.moments[0], judged.said, judged.pit)
+def score(name: str, predicted: PredictedRows) -> Score:
+    """Score of a model's predictions."""
+    return _score(name, predicted.y, predicted.mean, predicted.distribution, predicted.pit)
 
 
 def baseline_scores(X: Array, y: Array, random_state: int) -> list[Score]:
-    """Of the mean and of a straight line, each row predicted from other rows than its own fold.
+    """Scores of the mean and of a straight line, each row predicted from the rows of the other folds.
 
     Lines that could not be fitted, or not quickly, are left out.
     """
@@ -63,23 +62,28 @@ def baseline_scores(X: Array, y: Array, random_state: int) -> list[Score]:
     fold = np.random.default_rng(random_state).permutation(len(y)) % FOLDS
     scores = []
     for name, learner in learners.items():
-        said = _cross_fitted(learner, X, y, fold)
-        scores.append(_score(name, y, said.mean(), said, said.cdf(y)))
+        distribution = _cross_fitted(learner, X, y, fold)
+        scores.append(_score(name, y, distribution.mean(), distribution, distribution.cdf(y)))
     return scores
 
 
-def _score(name: str, y: Array, mean: Array, said: Distribution, pit: Array) -> Score:
-    surprise, covered = -np.mean(said.logpdf(y)), np.mean(np.abs(pit - 0.5) <= 0.475)
-    return Score(name, rmse(y, mean), float(np.mean(np.abs(y - mean))), float(surprise), float(covered))
+def _score(name: str, y: Array, mean: Array, distribution: Distribution, pit: Array) -> Score:
+    return Score(
+        name,
+        rmse=float(root_mean_squared_error(y, mean)),
+        absolute=float(np.mean(np.abs(y - mean))),
+        surprise=float(-np.mean(distribution.logpdf(y))),
+        covered=float(np.mean(in_central_interval(pit, 0.95))),
+    )
 
 
-def _cross_fitted(learner: Learner, X: Array, y: Array, fold: NDArray[np.integer]) -> NormalDistribution:
+def _cross_fitted(learner: Learner, X: Array, y: Array, fold: Indices) -> NormalDistribution:
     """Predictions of every fold from the others, with the deviation that errors have there."""
     mean, deviation = np.empty(len(y)), np.empty(len(y))
     for number in range(FOLDS):
-        own = fold == number
-        mean[own] = learner(X[~own], y[~own], X[own])
-        deviation[own] = np.std(y[~own] - learner(X[~own], y[~own], X[~own]))
+        test, train = fold == number, fold != number
+        mean[test] = learner(X[train], y[train], X[test])
+        deviation[test] = np.std(y[train] - learner(X[train], y[train], X[train]))
     return NormalDistribution(mean, np.maximum(deviation, np.finfo(float).tiny))
 
 

@@ -12,7 +12,7 @@ from ssgp.tables.encodings import MISSING_TIME, OneHot, TargetMeans, Time
 
 __all__ = ["ColumnSummary", "summarize_columns"]
 
-CATEGORIES = 3
+SHOWN_CATEGORIES = 3
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class ColumnSummary:
     Attributes
     ----------
     name : str
-        Of the column.
+        Name of the column.
     values : str
-        What is in the rows.
+        What the rows hold.
     becomes : str
-        What the model gets.
+        What the model gets of it.
     """
 
     name: str
@@ -35,7 +35,7 @@ class ColumnSummary:
 
 
 def summarize_columns(inputs: InputTable) -> list[ColumnSummary]:
-    """One a column, in the order of the table."""
+    """Summaries of all columns, in the order of the table."""
     return [ColumnSummary(name, _values(inputs, name), _becomes(inputs, name)) for name in inputs.names]
 
 
@@ -47,38 +47,38 @@ def _becomes(inputs: InputTable, name: str) -> str:
 def _values(inputs: InputTable, name: str) -> str:
     column, encoding, holds = inputs.column(name), inputs.encodings.get(name), inputs.holds(name)
     if isinstance(encoding, Time):
-        return _of_times(column, encoding, name)
+        return _describe_times(column, encoding, name)
     if isinstance(encoding, OneHot | TargetMeans) or holds == "text":
-        return _of_categories(column)
+        return _describe_categories(column)
     if holds in ("numbers", "truth values", "durations"):
-        return _of_numbers(numbers(column, name))
+        return _describe_numbers(numbers(column, name))
     return holds
 
 
-def _of_numbers(values: np.ndarray) -> str:
+def _describe_numbers(values: np.ndarray) -> str:
     present = values[np.isfinite(values)]
     if not len(present):
         return "no values"
     low, middle, high = (number(value) for value in np.quantile(present, [0, 0.5, 1]))
-    said = f"always {low}" if low == high else f"{low} to {high}, half of them up to {middle}"
-    return said + _of_missing(len(values) - len(present))
+    range_text = f"always {low}" if low == high else f"{low} to {high}, half of them up to {middle}"
+    return range_text + _missing_note(len(values) - len(present))
 
 
-def _of_categories(column: Column) -> str:
+def _describe_categories(column: Column) -> str:
     strings = texts(column).to_pylist()
     counts = Counter(text for text in strings if text is not None)
     missing = len(strings) - counts.total()
     if not counts:
         return "no values"
     if max(counts.values()) < 0.01 * len(strings):
-        return f"{len(counts):,} different values{_of_missing(missing)}"
-    frequent = sorted(counts, key=lambda text: (-counts[text], text))[:CATEGORIES]
+        return f"{len(counts):,} different values{_missing_note(missing)}"
+    frequent = sorted(counts, key=lambda text: (-counts[text], text))[:SHOWN_CATEGORIES]
     shares = ", ".join(f"{short(text)} {100 * counts[text] / len(strings):.0f} %" for text in frequent)
     more = len(counts) - len(frequent)
-    return f"{shares}{f' and {more:,} more' if more else ''}{_of_missing(missing)}"
+    return f"{shares}{f' and {more:,} more' if more else ''}{_missing_note(missing)}"
 
 
-def _of_times(column: Column, encoding: Time, name: str) -> str:
+def _describe_times(column: Column, encoding: Time, name: str) -> str:
     clock, _ = instants(column, name, encoding.zone)
     present = clock[clock != MISSING_TIME]
     if not len(present):
@@ -87,8 +87,8 @@ def _of_times(column: Column, encoding: Time, name: str) -> str:
     first, last = (str(np.datetime64(int(end), "us").astype(form)) for end in (present.min(), present.max()))
     if encoding.median_day is None:
         first, last = first.partition("T")[2], last.partition("T")[2]
-    return f"{first.replace('T', ' ')} to {last.replace('T', ' ')}{_of_missing(len(clock) - len(present))}"
+    return f"{first.replace('T', ' ')} to {last.replace('T', ' ')}{_missing_note(len(clock) - len(present))}"
 
 
-def _of_missing(n_missing: int) -> str:
+def _missing_note(n_missing: int) -> str:
     return f"; {n_missing:,} missing" if n_missing else ""

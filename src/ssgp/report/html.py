@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from ssgp import __version__
+from ssgp._utils.arrays import Array
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay
 from ssgp.plot.inputs import steps_of
-from ssgp.plot.predictive import Judged
+from ssgp.plot.predictive import PredictedRows, in_central_interval
 from ssgp.plot.style import load_matplotlib, styled
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.wording import aligned, number, percent, unit_of
@@ -40,10 +40,9 @@ __all__ = [
     "settings_table",
     "small_pictures",
     "target_sentence",
-    "unsure_note",
+    "uncertainty_note",
 ]
 
-Array = NDArray[np.floating]
 
 STYLE = (
     BASE_STYLE
@@ -74,7 +73,7 @@ MEANINGS = {
     None: "Nobody has said whether the model was fitted to these rows. If it was, errors and coverage look better here "
     "than they will on new rows; if it was not, they are those to expect.",
 }
-# Inches: three beside each other on a wide screen, one on a phone.
+# Width and height in inches: three beside each other on a wide screen, one on a phone.
 SMALL = (3.2, 2.5)
 
 
@@ -84,43 +83,40 @@ def heading(title: str) -> str:
 
 
 def lead(model: Any, rows: str, seen: bool | None) -> str:  # noqa: ANN401
-    """What was judged on what, and what that means."""
+    """Which model is scored on which rows, and what that means for the scores."""
     last = steps_of(model)[-1]
     regressor = original(last)
-    again = f", recalibrated on {last.n_recalibration_rows_:,} others" if last is not regressor else ""
-    kind = "meaning" if seen is False else "meaning careful"
+    recalibrated = f", recalibrated on {last.n_recalibration_rows_:,} others" if last is not regressor else ""
+    css_class = "meaning" if seen is False else "meaning careful"
     return (
-        f'<p class="lead">{escape(type(regressor).__name__)}, fitted to {regressor.n_rows_:,} rows{again} and judged '
-        f'here on {escape(rows)}.</p>\n<p class="{kind}">{MEANINGS[seen]}</p>'
+        f'<p class="lead">{escape(type(regressor).__name__)}, fitted to {regressor.n_rows_:,} rows{recalibrated} and '
+        f'judged here on {escape(rows)}.</p>\n<p class="{css_class}">{MEANINGS[seen]}</p>'
     )
 
 
-def headline(judged: Judged, scores: Sequence[Score], width: float, target: str) -> str:
-    """The few numbers to remember; `width` is that of the 95 % intervals."""
-    own, others, unit = scores[0], {score.name: score for score in scores[1:]}, unit_of(target)
-    beside = ", ".join(f"{name.partition(' (')[0]} {number(other.rmse)}" for name, other in others.items())
-    typical = f"typical error (RMSE){f'; {beside}' if beside else ''}"
-    told = 1 - own.rmse**2 / judged.y.var() if judged.y.var() > 0 else 0.0
+def headline(y: Array, scores: Sequence[Score], width: float, target: str) -> str:
+    """The few numbers to remember: `scores` has the model's first, `width` is that of the 95 % intervals."""
+    (model, *baselines), unit = scores, unit_of(target)
+    compared = ", ".join(f"{score.name.partition(' (')[0]} {number(score.rmse)}" for score in baselines)
+    typical = f"typical error (RMSE){f'; {compared}' if compared else ''}"
+    explained = 1 - model.rmse**2 / y.var() if y.var() > 0 else 0.0
     return _numbers(
         [
-            ("best", number(own.rmse), unit, typical),
-            ("best", percent(own.covered), "", f"of {len(judged.y):,} rows were inside their 95 % interval"),
+            ("best", number(model.rmse), unit, typical),
+            ("best", percent(model.covered), "", f"of {len(y):,} rows were inside their 95 % interval"),
             ("", number(width), unit, "median width of the 95 % intervals"),
-            ("", percent(told), "", "of the target's variance is explained (R²)"),
+            ("", percent(explained), "", "of the target's variance is explained (R²)"),
         ]
     )
 
 
-def _numbers(cards: Sequence[tuple[str, str, str, str]]) -> str:
-    items = "\n".join(
-        f'<li><b class="{kind}">{value} <small>{escape(unit)}</small></b><span>{words}</span></li>'
-        for kind, value, unit, words in cards
+def _numbers(items: Sequence[tuple[str, str, str, str]]) -> str:
+    """A list of large numbers, from CSS classes, values, units and words."""
+    lines = "\n".join(
+        f'<li><b class="{css_class}">{value} <small>{escape(unit)}</small></b><span>{words}</span></li>'
+        for css_class, value, unit, words in items
     )
-    return f'<ul class="numbers">\n{items}\n</ul>'
-
-
-def _inside(judged: Judged, level: float) -> float:
-    return float(np.mean(np.abs(judged.pit - 0.5) <= level / 2))
+    return f'<ul class="numbers">\n{lines}\n</ul>'
 
 
 def score_table(scores: Sequence[Score], target: str) -> str:
@@ -143,25 +139,24 @@ def score_table(scores: Sequence[Score], target: str) -> str:
         " Mean and line are learned from four fifths of these rows to predict the last, with one deviation for all."
     )
     lines = [list(line) for line in zip(names, *columns, strict=True)]
-    return _table("scores", "Errors", head, lines, own=0) + note + (others if len(scores) > 1 else "") + "</p>"
+    return _table("scores", "Errors", head, lines, bold=0) + note + (others if len(scores) > 1 else "") + "</p>"
 
 
-def coverage_sentence(judged: Judged) -> str:
-    """What chance alone would allow."""
-    n, share = len(judged.y), _inside(judged, 0.95)
+def coverage_sentence(predicted: PredictedRows) -> str:
+    """How many observations intervals held, beside what chance allows if they are right."""
+    n = len(predicted.y)
+    held, held_by_half = (int(in_central_interval(predicted.pit, level).sum()) for level in (0.95, 0.5))
     low, high = binom.interval(0.95, n, 0.95)
-    # A share times n may fall short of the whole number that it stands for.
-    held = round(share * n)
     verdict = "fewer than" if held < low else "more than" if held > high else "as many as"
     return (
-        f"<p>95 % intervals held {percent(share)} of {judged.rows}: {verdict} intervals that are exactly right would "
-        f"({percent(low / n)} to {percent(high / n)}, by chance). 50 % intervals held "
-        f"{percent(_inside(judged, 0.5))}.</p>"
+        f"<p>95 % intervals held {percent(held / n)} of {predicted.description}: {verdict} intervals that are exactly "
+        f"right would ({percent(low / n)} to {percent(high / n)}, by chance). 50 % intervals held "
+        f"{percent(held_by_half / n)}.</p>"
     )
 
 
 def effects_note(displays: Sequence[EffectDisplay]) -> str:
-    """What all pictures of effects have in common."""
+    """Text above all pictures of effects."""
     if not displays:
         return ""
     first = displays[0]
@@ -173,8 +168,8 @@ def effects_note(displays: Sequence[EffectDisplay]) -> str:
     )
 
 
-def unsure_note(displays: Sequence[UncertaintyDisplay]) -> str:
-    """What all pictures of uncertainty have in common."""
+def uncertainty_note(displays: Sequence[UncertaintyDisplay]) -> str:
+    """Text above all pictures of uncertainty."""
     if not displays:
         return ""
     return (
@@ -201,7 +196,7 @@ def column_table(columns: Sequence[ColumnSummary], n_columns: int) -> str:
 
 
 def learning_sentence(model: Any) -> str:  # noqa: ANN401
-    """Where there is nothing to be seen, why."""
+    """Why there is no picture of learning, where there is none."""
     regressor = original(steps_of(model)[-1])
     if len(getattr(regressor, "bound_trace_", ())):
         return ""
@@ -211,31 +206,31 @@ def learning_sentence(model: Any) -> str:  # noqa: ANN401
 def settings_table(summary: dict[str, Any]) -> str:
     """Settings, what came of them, and versions."""
     settings = [[name, str(value)] for name, value in summary["settings"].items()]
-    found = [[name.rstrip("_"), _found(value)] for name, value in summary["training"].items()]
+    fitted = [[name.rstrip("_"), _value_text(value)] for name, value in summary["training"].items()]
     versions = {"ssgp": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
     versions |= {"scikit-learn": summary["sklearn_version"], "matplotlib": load_matplotlib().__version__}
     listed = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         '<div class="figures">'
         + _table("settings-given", "Settings", ["setting", "value"], settings, numeric=False)
-        + _table("settings-found", "What came of them", ["fitted", "value"], found, numeric=False)
+        + _table("settings-found", "What came of them", ["fitted", "value"], fitted, numeric=False)
         + f"</div><p>{escape(listed)}; Python {platform.python_version()}.</p>"
     )
 
 
-def _found(value: Any) -> str:  # noqa: ANN401
+def _value_text(value: Any) -> str:  # noqa: ANN401
     return number(value, 4) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def _table(
-    name: str, label: str, head: Sequence[str], lines: Sequence[Sequence[str]], numeric: bool = True, own: int = -1
+    name: str, label: str, head: Sequence[str], lines: Sequence[Sequence[str]], numeric: bool = True, bold: int = -1
 ) -> str:
-    """A table whose first cells name their lines."""
-    kind = ' class="amount"' if numeric else ""
-    titles = "".join(f'<th scope="col"{kind if i else ""}>{title}</th>' for i, title in enumerate(head))
+    """A table whose first cells name their lines; the line of number `bold` stands out."""
+    css_class = ' class="amount"' if numeric else ""
+    titles = "".join(f'<th scope="col"{css_class if i else ""}>{title}</th>' for i, title in enumerate(head))
     body = "\n".join(
-        f'<tr{" class=own" if i == own else ""}><th scope="row">{escape(line[0])}</th>'
-        + "".join(f"<td{kind}>{escape(cell)}</td>" for cell in line[1:])
+        f'<tr{" class=own" if i == bold else ""}><th scope="row">{escape(line[0])}</th>'
+        + "".join(f"<td{css_class}>{escape(cell)}</td>" for cell in line[1:])
         + "</tr>"
         for i, line in enumerate(lines)
     )
@@ -278,14 +273,14 @@ def _svg(display: Display, size: tuple[float, float]) -> str:
     with styled(), _any_glyph():
         figure = Figure(figsize=size, layout="constrained")
         display.plot(figure.subplots(), note=False)
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(text, format="svg", metadata=nothing)
+        no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(text, format="svg", metadata=no_metadata)
     return text.getvalue()
 
 
 @contextmanager
 def _any_glyph() -> Iterator[None]:
-    """No warning of characters that matplotlib's font has not: browsers write the page's texts in their own."""
+    """Context without warnings of letters that matplotlib's font lacks: browsers write the page in their own fonts."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from", UserWarning)
         yield

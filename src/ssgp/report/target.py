@@ -1,4 +1,4 @@
-"""The target's own distribution."""
+"""The distribution of the target."""
 
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,9 @@ class TargetDisplay(Display):
     y : array-like of shape (n,)
         Targets.
     rows : str, default=""
-        Which rows, in words.
+        Which rows are shown, in words.
     target : str, default="target"
-        Its name and unit.
+        Name and unit of the target.
     """
 
     def __init__(self, y: ArrayLike, rows: str = "", target: str = "target") -> None:
@@ -38,13 +38,13 @@ class TargetDisplay(Display):
 
     @property
     def caption(self) -> str:
-        """In words."""
+        """What the picture shows, and how to read it."""
         hidden = len(self.y) - len(self.inside())
         beyond = f" Outside the picture: {hidden:,}." if hidden else ""
         return f"What there is to predict; the line is at the mean.{self.of_rows()}{beyond}"
 
     def draw(self, ax: "Axes") -> None:
-        """Bars, and the mean."""
+        """Draw bars, and a line at the mean."""
         ax.hist(self.inside(), bins=40, color=MUTED, edgecolor="white", lw=0.4)
         ax.axvline(float(self.y.mean()), color=ACCENT, lw=1.2)
         label_axes(ax, self.target, "rows")

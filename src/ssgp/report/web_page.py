@@ -1,4 +1,4 @@
-"""Pages that are one file and ask for nothing: figures as inline SVG, written whole or not at all."""
+"""Pages that are one file and load nothing: figures as inline SVG, written whole or not at all."""
 
 import re
 from html import escape
@@ -27,7 +27,7 @@ def write_html(path: FilePath, title: str, body: str, style: str = BASE_STYLE) -
     Parameters
     ----------
     path : path-like
-        Where to; a file that is there is replaced once the new one is whole.
+        File to write; one that is there is replaced once the new one is whole.
     title, body, style : str
         A plain title, HTML and CSS.
     """
@@ -44,7 +44,7 @@ def inline_svg(svg: str, name: str, label: str = "") -> str:
     """The text of an SVG file as part of a page.
 
     Shapes are referred to by identifiers, which get the figure's name: no other figure of the page has them. The label
-    is what is read out in the figure's place.
+    is what a screen reader says in the figure's place.
     """
     inline = TAG.sub(lambda tag: IDENTIFIER.sub(rf"\g<0>{name}-", tag[0]), svg[svg.index("<svg") :])
     return inline.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1) if label else inline

@@ -1,4 +1,4 @@
-"""What goes into a report, in order."""
+"""The sections of a report, in order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ssgp.plot.importance import ImportanceDisplay
 from ssgp.plot.inputs import draw_rows, steps_of
 from ssgp.plot.observations import IntervalDisplay, ObservedDisplay
 from ssgp.plot.panels import calibration_displays
-from ssgp.plot.predictive import Judged, encoded, predictive_of
+from ssgp.plot.predictive import PredictedRows, encode_inputs
 from ssgp.plot.style import load_matplotlib
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.variation import variations
@@ -30,41 +30,39 @@ from ssgp.saving.summary import summarize
 
 __all__ = ["write_report"]
 
-# Quantiles of a mixture have no formula: they are the costly part, and asked of few rows.
+# Quantiles of a mixture have no formula: they are the costly part, and computed for few rows.
 INTERVAL_ROWS, EFFECT_ROWS, WIDTH_ROWS, IMPORTANCE_ROWS = 60, 100, 1000, 2000
-EFFECTS, UNSURE = 6, 3
+MOST_EFFECTS, MOST_UNCERTAINTIES = 6, 3
 MOST_COLUMNS = 60
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is of.
+    """The model and the rows that a report is about.
 
     Attributes
     ----------
     model : regressor or Pipeline
-        Fitted.
-    judged : Judged
-        Rows, and what the model says of them.
+        The model, fitted.
+    predicted : PredictedRows
+        Rows and their predictive distributions.
     target : str
-        Its name and unit.
+        Name and unit of the target.
     seen : bool or None
         Whether the model was fitted to the rows; None where nobody says.
     random_state : int
-        Seed of what is drawn.
+        Seed of everything that is drawn at random.
     """
 
     model: Any
-    judged: Judged
+    predicted: PredictedRows
     target: str
     seen: bool | None
     random_state: int
 
-    def some(self, n_rows: int) -> Judged:
-        """Fewer of the rows."""
-        rows = draw_rows(len(self.judged.y), n_rows, self.random_state)
-        inputs = self.judged.inputs.take(rows)
-        return Judged(inputs, self.judged.y[rows], predictive_of(self.model, inputs))
+    def sample(self, n_rows: int) -> PredictedRows:
+        """At most `n_rows` of the rows, drawn at random."""
+        return self.predicted.take(draw_rows(len(self.predicted.y), n_rows, self.random_state))
 
 
 def write_report(
@@ -89,15 +87,15 @@ def write_report(
     Parameters
     ----------
     model : regressor or Pipeline
-        Any regressor of the library, or a pipeline that ends with one. Fitted.
+        Any regressor of the library, or a pipeline that ends with one; fitted.
     X : array-like of shape (n, d)
         Inputs, as the model takes them; best rows that it has not seen.
     y : array-like of shape (n,)
-        Their targets.
+        Targets of the rows.
     path : path-like
-        Where to; a file that is there is replaced once the new one is whole.
+        File to write; one that is there is replaced once the new one is whole.
     title : str, optional
-        By default the target and the model's class.
+        Title of the page; by default the target and the model's class.
     target : str, optional
         The target's name, with its unit in brackets at the end: ``"arrival delay (minutes)"``. By default the name of
         `y`, where it has one.
@@ -107,11 +105,11 @@ def write_report(
     feature_names : sequence of str, optional
         Names of the columns where X is an array.
     max_rows : int, default=20_000
-        Of larger tables so many rows are drawn at random.
+        Most rows to use; of larger tables so many are drawn at random.
     n_rows : int, optional
         Rows of the table that X was drawn from, where X is a random sample itself: the page says so.
     random_state : int, default=0
-        Seed of all that is drawn.
+        Seed of everything that is drawn at random.
 
     Examples
     --------
@@ -129,32 +127,33 @@ def write_report(
     load_matplotlib()
     check_place(path, "the report")
     name = target or str(getattr(y, "name", None) or "target")
-    judged = Judged.draw(model, X, y, max_rows, random_state, feature_names)
+    predicted = PredictedRows.draw(model, X, y, max_rows, random_state, feature_names)
     if n_rows is not None:
-        judged = judged.drawn_from(n_rows)
-    subject = Subject(model, judged, name, seen_in_training, random_state)
+        predicted = predicted.drawn_from(n_rows)
+    subject = Subject(model, predicted, name, seen_in_training, random_state)
     heading = title or f"{type(original(steps_of(model)[-1])).__name__}: {name.removesuffix(f' ({unit_of(name)})')}"
     body = "\n".join([html.heading(heading), *_sections(subject)])
     write_html(path, heading, body.replace(" %", "\N{NO-BREAK SPACE}%"), html.STYLE)
 
 
 def _sections(subject: Subject) -> Iterator[str]:
-    judged, target = subject.judged, subject.target
-    scores = [score("this model", judged), *_baselines(subject)]
-    yield html.lead(subject.model, judged.rows, subject.seen)
-    low, high = subject.some(WIDTH_ROWS).said.interval(0.95).T
-    yield html.headline(judged, scores, float(np.median(high - low)), target)
+    predicted, target = subject.predicted, subject.target
+    scores = [score("this model", predicted), *_baselines(subject)]
+    yield html.lead(subject.model, predicted.description, subject.seen)
+    low, high = subject.sample(WIDTH_ROWS).distribution.interval(0.95).T
+    yield html.headline(predicted.y, scores, float(np.median(high - low)), target)
     yield html.section("accuracy", "How far off it is", html.score_table(scores, target), _predictions(subject))
-    honest = calibration_displays(judged, target)
-    yield html.section("calibration", "Whether its intervals can be believed", html.coverage_sentence(judged), honest)
+    coverage, displays = html.coverage_sentence(predicted), calibration_displays(predicted, target)
+    yield html.section("calibration", "Whether its intervals can be believed", coverage, displays)
     importances = _importances(subject)
     yield html.section("importances", "What it depends on", "", [importances])
-    effects, unsure = _effects(subject, importances.names), _unsure(subject)
+    effects, uncertainties = _effects(subject, importances.names), _uncertainties(subject)
     yield html.small_pictures("effects", "How it depends on that", html.effects_note(effects), effects)
-    yield html.small_pictures("uncertainty", "Where it is unsure", html.unsure_note(unsure), unsure)
-    histogram = TargetDisplay(judged.y, judged.rows, target)
-    yield html.section("target", "What there is to predict", html.target_sentence(judged.y, target), [histogram])
-    columns = summarize_columns(judged.inputs)
+    note = html.uncertainty_note(uncertainties)
+    yield html.small_pictures("uncertainty", "Where it is unsure", note, uncertainties)
+    histogram = TargetDisplay(predicted.y, predicted.description, target)
+    yield html.section("target", "What there is to predict", html.target_sentence(predicted.y, target), [histogram])
+    columns = summarize_columns(predicted.inputs)
     table = html.column_table(columns[:MOST_COLUMNS], len(columns))
     yield html.section("inputs", "What it is given", table, [])
     yield html.section("learning", "How learning went", html.learning_sentence(subject.model), _bound(subject.model))
@@ -162,36 +161,36 @@ def _sections(subject: Subject) -> Iterator[str]:
 
 
 def _baselines(subject: Subject) -> list[Score]:
-    X = np.asarray(encoded(subject.model, subject.judged.inputs), dtype=float)
-    return baseline_scores(X, subject.judged.y, subject.random_state)
+    X = np.asarray(encode_inputs(subject.model, subject.predicted.inputs), dtype=float)
+    return baseline_scores(X, subject.predicted.y, subject.random_state)
 
 
 def _predictions(subject: Subject) -> list[Display]:
-    judged, target = subject.judged, subject.target
-    some = IntervalDisplay.from_judged(subject.some(INTERVAL_ROWS), target)
-    return [some, ObservedDisplay(judged.y, judged.moments[0], judged.rows, target)]
+    predicted, target = subject.predicted, subject.target
+    intervals = IntervalDisplay.from_predicted_rows(subject.sample(INTERVAL_ROWS), target)
+    return [intervals, ObservedDisplay(predicted.y, predicted.mean, predicted.description, target)]
 
 
 def _importances(subject: Subject) -> ImportanceDisplay:
-    some = subject.some(IMPORTANCE_ROWS)
+    sample = subject.sample(IMPORTANCE_ROWS)
     settings = {"target": subject.target, "random_state": subject.random_state}
-    return ImportanceDisplay.of_inputs(subject.model, some.inputs, some.y, **settings)
+    return ImportanceDisplay.of_inputs(subject.model, sample.inputs, sample.y, **settings)
 
 
 def _effects(subject: Subject, names: list[str]) -> list[EffectDisplay]:
-    """Of the most important inputs."""
-    inputs = subject.some(EFFECT_ROWS).inputs
-    moves = [variation for name in names[:EFFECTS] for variation in variations(inputs, name)][:EFFECTS]
+    """Pictures of the most important inputs; `names` has these first."""
+    inputs = subject.sample(EFFECT_ROWS).inputs
+    moves = [move for name in names[:MOST_EFFECTS] for move in variations(inputs, name)][:MOST_EFFECTS]
     displays = [EffectDisplay.of_variation(subject.model, inputs, move, target=subject.target) for move in moves]
     share_limits(displays)
     return displays
 
 
-def _unsure(subject: Subject) -> list[UncertaintyDisplay]:
-    judged = subject.judged
-    return UncertaintyDisplay.most_informative(judged.inputs, judged.moments[1], subject.target, UNSURE)
+def _uncertainties(subject: Subject) -> list[UncertaintyDisplay]:
+    predicted = subject.predicted
+    return UncertaintyDisplay.most_informative(predicted.inputs, predicted.std, subject.target, MOST_UNCERTAINTIES)
 
 
 def _bound(model: Any) -> list[BoundDisplay]:  # noqa: ANN401
-    learned = len(getattr(original(steps_of(model)[-1]), "bound_trace_", ())) > 0
-    return [BoundDisplay.from_estimator(model)] if learned else []
+    has_trace = len(getattr(original(steps_of(model)[-1]), "bound_trace_", ())) > 0
+    return [BoundDisplay.from_estimator(model)] if has_trace else []

@@ -1,1 +1,1 @@
-"""A user's table: files, formats, columns, and the encoder that makes numbers of them."""
+"""A user's table: files, formats, columns, and the encoder that turns columns into numbers."""

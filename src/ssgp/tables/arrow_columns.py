@@ -1,4 +1,4 @@
-"""Any table as an Arrow table, and its columns as the arrays that encodings are made from."""
+"""Any table as an Arrow table, and its columns as arrays of numbers, texts and times."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ import pyarrow.compute
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.column_errors import InfiniteValuesError
 
 __all__ = ["Column", "compute", "family", "instants", "is_array", "numbers", "texts", "to_table"]
 
-Array = NDArray[np.floating]
 # A pyarrow.ChunkedArray: pyarrow has no annotations, and makes its functions when it is imported.
 Column = Any
 compute: Any = pyarrow.compute
-SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+UNITS_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def is_array(X: Any) -> bool:  # noqa: ANN401  a user's
-    """Whether columns have no names: an array or nested lists."""
-    named = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow")
-    return not isinstance(X, pa.Table | pa.RecordBatch) and not any(hasattr(X, name) for name in named)
+    """Whether X is an array or nested lists, whose columns have no names."""
+    table_methods = ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow")
+    return not isinstance(X, pa.Table | pa.RecordBatch) and not any(hasattr(X, name) for name in table_methods)
 
 
 def to_table(X: Any) -> pa.Table:  # noqa: ANN401
@@ -55,7 +55,7 @@ def _from_table(X: Any) -> Any:  # noqa: ANN401
 
 
 def _from_pandas(X: Any) -> pa.Table:  # noqa: ANN401
-    """Column by column: Arrow's own message does not always name the one it cannot read."""
+    """A pandas table, converted column by column: Arrow's message does not always name the one it cannot read."""
     arrays = []
     for i, name in enumerate(X.columns):
         try:
@@ -75,7 +75,7 @@ def _from_array(X: Any) -> Any:  # noqa: ANN401
 
 
 def family(kind: pa.DataType) -> str:
-    """What a column holds, in words; a column may change its type within a family."""
+    """What a column of a type holds, in words; between fit and transform the type may change within a family."""
     if pa.types.is_dictionary(kind):
         return family(kind.value_type)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -88,26 +88,26 @@ def family(kind: pa.DataType) -> str:
         "durations": pa.types.is_duration,
         "times": pa.types.is_date,
         "times of day": pa.types.is_time,
-        "text": lambda own: any(
-            check(own) for check in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        "text": lambda kind: any(
+            is_text(kind) for is_text in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
         ),
     }
-    return next((name for name, holds in simple.items() if holds(kind)), "other")
+    return next((name for name, is_of_family in simple.items() if is_of_family(kind)), "other")
 
 
 def numbers(column: Column, name: str) -> Array:
-    """A column as floats, NaN where a value is missing; durations are in seconds."""
+    """A column as floats, NaN where a value is missing; durations are in seconds. Shape (n,)."""
     column = _decoded(column)
     if pa.types.is_duration(column.type):
-        found = _floats(column.cast(pa.int64())) / SECOND[column.type.unit]
+        values = _floats(column.cast(pa.int64())) / UNITS_PER_SECOND[column.type.unit]
     elif family(column.type) == "text":
-        found = _floats(_parsed(_filled(column), pa.float64(), name, "a number"))
+        values = _floats(_parsed(_nonempty_texts(column), pa.float64(), name, "a number"))
     else:
-        found = _floats(column)
-    if np.isinf(found).any():
-        rows = np.flatnonzero(np.isinf(found))
-        raise InfiniteValuesError(name, len(rows), len(found), int(rows[0]))
-    return found
+        values = _floats(column)
+    if np.isinf(values).any():
+        rows = np.flatnonzero(np.isinf(values))
+        raise InfiniteValuesError(name, len(rows), len(values), int(rows[0]))
+    return values
 
 
 def _floats(column: Column) -> Array:
@@ -121,28 +121,28 @@ def texts(column: Column) -> Column:
     column = _decoded(column)
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         return _float_texts(column.cast(pa.float64(), safe=False))
-    return _filled(column)
+    return _nonempty_texts(column)
 
 
 def _float_texts(column: Column) -> Column:
-    """7.0 as 7, the same category: a missing value turns integers into floats in many tables."""
+    """Numbers as texts, 7.0 as 7: a missing value turns integers into floats in many tables."""
     present = compute.if_else(compute.is_nan(column), None, column)
     whole = compute.and_(compute.equal(compute.floor(present), present), compute.less(compute.abs(present), 2.0**63))
     integers = compute.if_else(whole, present, None).cast(pa.int64())
     return compute.coalesce(integers.cast(pa.large_string()), present.cast(pa.large_string()))
 
 
-def _filled(column: Column) -> Column:
-    """Strings, the empty one taken for a missing value."""
+def _nonempty_texts(column: Column) -> Column:
+    """Strings, null where they are empty."""
     strings = column.cast(pa.large_string())
     return compute.if_else(compute.equal(strings, ""), pa.scalar(None, pa.large_string()), strings)
 
 
 def instants(column: Column, name: str, zone: str | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Microseconds on the clock of the time zone, and since 1970 in UTC; the least int64 where missing."""
+    """Microseconds on the clock of a time zone, and since 1970 in UTC; the least int64 where missing. Shapes (n,)."""
     column = _decoded(column)
     if family(column.type) == "text":
-        column = _parsed_times(_filled(column), name)
+        column = _parsed_times(_nonempty_texts(column), name)
     try:
         if pa.types.is_time(column.type):
             clock = absolute = _truncated(column, pa.time64("us"))
@@ -155,7 +155,7 @@ def instants(column: Column, name: str, zone: str | None) -> tuple[NDArray[np.in
 
 
 def _truncated(column: Column, to: pa.DataType) -> Column:
-    """Times of another unit, without nanoseconds; beyond the years that microseconds reach, an error."""
+    """Times of another type, without nanoseconds; an error for years beyond the reach of microseconds."""
     return column.cast(options=compute.CastOptions(to, allow_time_truncate=True))
 
 
@@ -171,11 +171,11 @@ def _microseconds(column: Column) -> NDArray[np.int64]:
     return np.array(column.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy())
 
 
-def _parsed(column: Column, to: pa.DataType, name: str, what: str) -> Column:
+def _parsed(column: Column, to: pa.DataType, name: str, expected: str) -> Column:
     try:
         return column.cast(to)
     except pa.ArrowInvalid as error:
-        raise ValueError(f"column {name!r} has text that is not {what}: {error}") from error
+        raise ValueError(f"column {name!r} has text that is not {expected}: {error}") from error
 
 
 def _decoded(column: Column) -> Column:

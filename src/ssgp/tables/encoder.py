@@ -1,5 +1,6 @@
-"""From a table of mixed columns to the numbers that regressors need."""
+"""The encoder that turns a table of mixed columns into the numbers that regressors need."""
 
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -11,17 +12,17 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target
 from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
 from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
-from ssgp.tables.encoding_fit import KINDS, ColumnFitting
+from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
+from ssgp.tables.encoding_fit import KINDS, ColumnFitter
 from ssgp.tables.encodings import ColumnEncoding, Dropped
 
 __all__ = ["TableEncoder"]
-
-Array = NDArray[np.floating]
 
 
 @stored_estimator()
@@ -32,11 +33,11 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     hour of day, day of week and day of year where these vary, and days since the first. Few categories become a feature
     each; many become the smoothed mean of the target in each, cross-fitted in `fit_transform` so that no row sees
     its own target. Missing values (null, NaN, the empty string) are imputed by the median, with an indicator
-    where there were some in `fit`. What says nothing is dropped: columns that are constant, empty, or
+    where there were some in `fit`. Columns that tell nothing are dropped: constant ones, empty ones, and
     text that is different in nearly every row. `describe` tells what became of every column.
 
-    Weights are no part of it: every row counts once in medians, in means of the target and in what is dropped. Rows
-    that are not to count at all have to be left out.
+    Weights are not used: every row counts once in medians, in means of the target and in what is dropped. Rows
+    of weight zero have to be left out beforehand.
 
     New categories and missing values are fine in `transform`. A column that is missing, renamed or of another type is
     an error that names it, as is infinity. Columns that were not there in `fit` are ignored.
@@ -47,20 +48,20 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         How to encode columns, by name, where their type does not tell: ``"number"``, ``"time"``, ``"category"``
         or ``"drop"``.
     max_one_hot : int, default=10
-        Categories up to which each becomes a feature of its own.
+        Most categories that become one feature each.
     smooth : "auto" or float, default="auto"
-        How many rows the mean of all rows counts for in the mean of a category; see scikit-learn's `TargetEncoder`.
+        Weight of the mean of all rows in the mean of a category, in rows; see scikit-learn's `TargetEncoder`.
     cv : int, default=5
-        Folds of cross-fitting.
+        Number of folds of cross-fitting.
     max_rows : int, default=500,000
-        Rows that encodings are fitted to: of a larger table a random sample, which alone needs cross-fitting.
+        Most rows that encodings are fitted to: a random sample of a larger table, which alone is cross-fitted.
     random_state : int or None, default=0
         Seed of the folds and of the sample.
 
     Attributes
     ----------
     columns_ : list of ColumnEncoding
-        What is done to each column.
+        Encodings of the columns.
     families_ : dict of str
         What each column held: ``"numbers"``, ``"text"``, ``"times"``, ...
     n_features_in_, feature_names_in_
@@ -113,13 +114,13 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ANN401
-        """Look at the columns of a table; see `fit_transform`."""
+        """Fit the encodings of a table's columns; see `fit_transform`."""
         self._fit(X, y)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: ArrayLike | None = None) -> Array:  # noqa: ANN401
-        """Look at the columns of a table, and encode it without letting a row see its own target.
+        """Fit the encodings of a table's columns, and encode it without letting a row see its own target.
 
         Parameters
         ----------
@@ -135,38 +136,106 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def sampled_rows(self, n_rows: int) -> NDArray[np.integer]:
-        """Rows of a table of that size that encodings are fitted to, ascending."""
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform_batches(self, read: ReadBatches, n_rows: int | None = None) -> Iterator[tuple[Any, ...]]:
+        """Fit to a table larger than memory, and encode it batch by batch, as `fit_transform` would encode it at once.
+
+        At most `max_rows` random rows are in memory together, and one batch. The encoder is fitted when this returns;
+        batches are encoded one after the other, while they are asked for.
+
+        Parameters
+        ----------
+        read : callable
+            Returns the batches of the table: tuples ``(X, y)`` or ``(X, y, sample_weight)`` of a table as `fit` takes
+            it, its targets, and its weights, which the encoder passes on. It is called twice, or three times where
+            `n_rows` is not given, and has to return the same batches each time.
+        n_rows : int, optional
+            Rows of all batches together; they are counted if it is not given.
+
+        Returns
+        -------
+        iterator of tuple
+            The batches with the table as floats, an array of shape (m, k) for m rows, and all else as it was: what
+            `SpectralForestRegressor.fit_batches` takes. Batches without rows are left out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pyarrow as pa
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from ssgp import SpectralForestRegressor, TableEncoder
+        >>> rng = np.random.default_rng(0)
+        >>> town = rng.integers(20, size=600)
+        >>> table = pa.table({"town": [f"town {i}" for i in town], "rent": town + rng.normal(size=600)})
+        >>> def read():
+        ...     for start in range(0, 600, 100):
+        ...         part = table.slice(start, 100)
+        ...         yield part.select(["town"]), part["rent"]
+        >>> encoder, forest = TableEncoder(), SpectralForestRegressor(2, max_iter=20, random_state=0)
+        >>> model = make_pipeline(encoder, forest.fit_batches(encoder.fit_transform_batches(read)))
+        >>> print(encoder.describe())
+        town: 20 categories as the target's mean in each, smoothed
+        >>> bool(abs(model.predict(pa.table({"town": ["town 7"]}))[0] - 7) < 1)
+        True
+        """
+        batches = TableBatches(read, n_rows)
+        sample = self.sampled_rows(batches.n_rows)
+        table, target = batches.take(sample)
+        encoded_sample = self._fit_sample(table, target, batches.named)
+        return self._encode_batches(batches, sample, encoded_sample)
+
+    def sampled_rows(self, n_rows: int) -> Indices:
+        """Numbers of the rows that encodings are fitted to in a table of `n_rows` rows, ascending."""
         if n_rows <= self.max_rows:
             return np.arange(n_rows)
         return np.sort(random_rows(n_rows, self.max_rows, self.random_state))
 
     def _fit(self, X: Any, y: ArrayLike | None) -> Array:  # noqa: ANN401
-        table = to_table(X)
+        table, named = to_table(X), not is_array(X)
         if not (table.num_rows and table.num_columns):
             raise ValueError(
                 f"Found array with {table.num_rows} sample(s) and {table.num_columns} feature(s) "
                 f"(shape={table.shape}) while a minimum of 1 is required: X has no rows or no columns"
             )
-        kinds = self._checked_kinds(table)
         target = None if y is None else check_target(y, cast(Any, table))
-        some = self.sampled_rows(table.num_rows)
-        if len(some) == table.num_rows:
-            columns, encoded = self._fit_columns(table, target, kinds)
-            self._remember(X, table, columns)
-            return encoded
-        columns, sampled = self._fit_columns(table.take(some), None if target is None else target[some], kinds)
-        self._remember(X, table, columns)
-        encoded = self._encoded(table)
-        encoded[some] = sampled
+        sample = self.sampled_rows(table.num_rows)
+        if len(sample) == table.num_rows:
+            return self._fit_sample(table, target, named)
+        encoded_sample = self._fit_sample(table.take(sample), None if target is None else target[sample], named)
+        encoded = self._encode(table)
+        encoded[sample] = encoded_sample
         return encoded
+
+    def _fit_sample(self, table: pa.Table, target: Array | None, named: bool) -> Array:
+        """Fit to these rows, and encode them, cross-fitted."""
+        columns, encoded = self._fit_columns(table, target, self._checked_kinds(table))
+        self.columns_ = columns
+        self.n_features_in_ = table.num_columns
+        self._families = {field.name: family(field.type) for field in table.schema}
+        vars(self).pop("feature_names_in_", None)
+        if named:
+            self.feature_names_in_ = np.array(table.column_names, dtype=object)
+        return encoded
+
+    def _encode_batches(
+        self, batches: TableBatches, sample: Indices, encoded_sample: Array
+    ) -> Iterator[tuple[Any, ...]]:
+        """Encoded batches, the rows of the sample as they were cross-fitted."""
+        selection, n_before = RowSelection(sample), 0
+        for table, others in batches:
+            sampled = selection.next_batch(table.num_rows)
+            n_sampled = int(sampled.sum())
+            encoded = self._encode(table)
+            encoded[sampled] = encoded_sample[n_before : n_before + n_sampled]
+            n_before += n_sampled
+            yield encoded, *others
 
     def _fit_columns(
         self, table: pa.Table, target: Array | None, kinds: dict[str, str]
     ) -> tuple[list[ColumnEncoding], Array]:
-        """Encodings of the columns, and what they make of these rows, cross-fitted."""
-        fitting = ColumnFitting(target, self.max_one_hot, self.smooth, self.cv, self.random_state)
-        fitted = [fitting(table.column(name), name, kinds.get(name)) for name in table.column_names]
+        """Encodings of the columns, and these rows encoded by them, cross-fitted."""
+        fitter = ColumnFitter(target, self.max_one_hot, self.smooth, self.cv, self.random_state)
+        fitted = [fitter(table.column(name), name, kinds.get(name)) for name in table.column_names]
         columns = [encoding for encoding, _ in fitted]
         if all(isinstance(column, Dropped) for column in columns):
             reasons = "; ".join(f"{column.name}: {column.describe()}" for column in columns)
@@ -174,7 +243,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         return columns, np.column_stack([encoded for _, encoded in fitted])
 
     def transform(self, X: Any) -> Array:  # noqa: ANN401
-        """Encode a table, row by row: in parts it gives the same as at once.
+        """Encode a table, row by row: parts of it give the same as the whole.
 
         Parameters
         ----------
@@ -196,9 +265,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
                 f"X has {table.num_columns} features, but TableEncoder is expecting {self.n_features_in_} "
                 "features as input"
             )
-        return self._encoded(table)
+        return self._encode(table)
 
-    def _encoded(self, table: pa.Table) -> Array:
+    def _encode(self, table: pa.Table) -> Array:
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
         return np.column_stack([column.encode(self._column(table, column.name)) for column in used])
 
@@ -217,7 +286,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         return dict(self._families)
 
     def describe(self) -> str:
-        """What is done to the table, one line a column."""
+        """Description of the encodings, one line per column."""
         check_is_fitted(self, "columns_")
         return "\n".join(f"{column.name}: {column.describe()}" for column in self.columns_)
 
@@ -229,21 +298,16 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
                 raise ValueError(f"kinds has {name!r}, and X has no such column{hint(name, table.column_names)}")
         return dict(self.kinds or {})
 
-    def _remember(self, X: Any, table: pa.Table, columns: list[ColumnEncoding]) -> None:  # noqa: ANN401
-        self.columns_ = columns
-        self.n_features_in_ = table.num_columns
-        self._families = {field.name: family(field.type) for field in table.schema}
-        vars(self).pop("feature_names_in_", None)
-        if not is_array(X):
-            self.feature_names_in_ = np.array(table.column_names, dtype=object)
-
     def _column(self, table: pa.Table, name: str) -> Column:
-        """A column of a table, if it is there and holds what it held in fit."""
+        """A column of a table; an error if it is missing, or holds something else than in fit."""
         if name not in table.column_names:
-            meant, found = hint(name, table.column_names), ", ".join(map(repr, table.column_names)) or "none"
-            raise ValueError(f"column {name!r} is missing: it was there in fit{meant}. Columns of X: {found}")
+            columns = ", ".join(map(repr, table.column_names)) or "none"
+            raise ValueError(
+                f"column {name!r} is missing: it was there in fit{hint(name, table.column_names)}. "
+                f"Columns of X: {columns}"
+            )
         column, expected = table.column(name), self._families[name]
-        # In some tables the type of a column without values is anyone's guess.
+        # A column without values has no certain type in some tables.
         if column.null_count == len(column):
             return pa.chunked_array([pa.nulls(len(column))])
         if family(column.type) != expected:
@@ -262,14 +326,14 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names, with a number after those that were there before."""
-    seen: dict[str, int] = {}
-    taken, out = set(names), []
+    """Names that are all different: a number is added to those that were there before."""
+    counts: dict[str, int] = {}
+    used, distinct = set(names), []
     for name in names:
-        seen[name] = number = seen.get(name, 0) + 1
+        counts[name] = number = counts.get(name, 0) + 1
         new = name
-        while number > 1 and (new := f"{name}_{number}") in taken:
+        while number > 1 and (new := f"{name}_{number}") in used:
             number += 1
-        taken.add(new)
-        out.append(new)
-    return out
+        used.add(new)
+        distinct.append(new)
+    return distinct

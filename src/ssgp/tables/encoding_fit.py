@@ -1,4 +1,4 @@
-"""How a column's encoding is chosen and fitted from the rows of a table."""
+"""Fitting the encoding of a column: which kind it is, and its parameters."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import TargetEncoder
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.column_errors import UnusableTypeError
 from ssgp.tables.arrow_columns import Column, compute, family, instants, numbers, texts
 from ssgp.tables.encodings import (
@@ -24,54 +25,55 @@ from ssgp.tables.encodings import (
     phases,
 )
 
-__all__ = ["KINDS", "ColumnFitting", "kind_of"]
+__all__ = ["KINDS", "ColumnFitter"]
 
-Array = NDArray[np.floating]
+# Families of columns that can be encoded as a kind.
 FAMILIES = {
     "number": ("numbers", "truth values", "durations", "text"),
     "time": ("times", "times with a time zone", "times of day", "text"),
     "category": ("numbers", "truth values", "durations", "times", "times with a time zone", "times of day", "text"),
 }
 KINDS = (*FAMILIES, "drop")
-# Text that is different in more than this share of its rows names the row.
+# Text that is different in more than this share of its rows, of at least so many, names the row.
 IDENTIFIER_SHARE = 0.9
-IDENTIFIER_ROWS = 30
-# Within a shorter time the days since the first one say the same as the day of the year.
+LEAST_IDENTIFIER_ROWS = 30
+# Over fewer days the day of the year says no more than the days since the first.
 LEAST_YEARLY_DAYS = 180
 
 
-def kind_of(column: Column, name: str, wanted: str | None) -> str:
-    """How to encode a column: as the user wants, or by its type."""
+def kind_of(column: Column, name: str, chosen: str | None) -> str:
+    """Kind of encoding of a column: as the user chose, or by its type where that is None."""
     holds = family(column.type)
-    if wanted is None:
-        return _natural_kind(column, name, holds)
-    if wanted == "drop" or holds in ("nothing", *FAMILIES[wanted]):
-        return wanted
-    raise ValueError(f"column {name!r} holds {holds} ({column.type}), which cannot be encoded as a {wanted}")
+    if chosen is None:
+        return _kind_of_type(column.type, name)
+    if chosen == "drop" or holds in ("nothing", *FAMILIES[chosen]):
+        return chosen
+    raise ValueError(f"column {name!r} holds {holds} ({column.type}), which cannot be encoded as a {chosen}")
 
 
-def _natural_kind(column: Column, name: str, holds: str) -> str:
+def _kind_of_type(column_type: pa.DataType, name: str) -> str:
+    holds = family(column_type)
     if holds == "nothing":
         return "drop"
     if holds == "other":
-        raise UnusableTypeError(name, str(column.type))
-    if holds == "text" or pa.types.is_dictionary(column.type):
+        raise UnusableTypeError(name, str(column_type))
+    if holds == "text" or pa.types.is_dictionary(column_type):
         return "category"
     return "number" if holds in FAMILIES["number"] else "time"
 
 
 @dataclass(frozen=True)
-class ColumnFitting:
-    """Settings of the fit of a column.
+class ColumnFitter:
+    """Fits encodings to the columns of a table.
 
     Attributes
     ----------
     y : array of shape (n,) or None
         Targets.
     max_one_hot : int
-        Categories up to which each is a feature of its own.
-    smooth
-        Of scikit-learn's `TargetEncoder`.
+        Most categories that become one feature each.
+    smooth : float or "auto"
+        Smoothing of the target's means, as in scikit-learn's `TargetEncoder`.
     cv, random_state
         Number of folds of cross-fitting, and their seed.
     """
@@ -82,36 +84,36 @@ class ColumnFitting:
     cv: int
     random_state: int | np.random.RandomState | None
 
-    def __call__(self, column: Column, name: str, wanted: str | None) -> tuple[ColumnEncoding, Array]:
-        """The encoding of a column, and what it makes of these very rows: cross-fitted where it knows their targets."""
-        kind = kind_of(column, name, wanted)
+    def __call__(self, column: Column, name: str, chosen: str | None) -> tuple[ColumnEncoding, Array]:
+        """Fit the encoding of a column; return it, and the encoded rows, cross-fitted where they depend on targets."""
+        kind = kind_of(column, name, chosen)
         if kind == "drop":
-            encoding = Dropped(name, "as asked for" if wanted == "drop" else "all values are missing")
+            encoding = Dropped(name, "as asked for" if chosen == "drop" else "all values are missing")
         elif kind == "number":
             encoding = fit_number(column, name)
         elif kind == "time":
             encoding = fit_time(column, name)
         else:
-            return self._category(column, name, look_for_identifiers=wanted is None)
+            return self._fit_category(column, name, drop_identifiers=chosen is None)
         return encoding, encoding.encode(column)
 
-    def _category(self, column: Column, name: str, look_for_identifiers: bool) -> tuple[ColumnEncoding, Array]:
+    def _fit_category(self, column: Column, name: str, drop_identifiers: bool) -> tuple[ColumnEncoding, Array]:
         strings = texts(column)
         categories = np.array(sorted(compute.unique(strings).drop_null().to_pylist()), dtype=object)
         n_missing = strings.null_count
         n_present = len(column) - n_missing
-        identifies = n_present >= IDENTIFIER_ROWS and len(categories) > IDENTIFIER_SHARE * n_present
+        identifies = n_present >= LEAST_IDENTIFIER_ROWS and len(categories) > IDENTIFIER_SHARE * n_present
         if len(categories) + bool(n_missing) < 2:
-            encoding = Dropped(name, _sameness(categories))
-        elif look_for_identifiers and identifies:
+            encoding = Dropped(name, f"always {categories[0]!r}" if len(categories) else "all values are missing")
+        elif drop_identifiers and identifies:
             encoding = Dropped(name, f"an identifier, {len(categories):,} different values in {n_present:,} rows")
         elif len(categories) > self.max_one_hot:
-            return self._target_means(column, name, categories, n_missing)
+            return self._fit_target_means(column, name, categories, n_missing)
         else:
             encoding = OneHot(name, categories, n_missing, len(column))
         return encoding, encoding.encode(column)
 
-    def _target_means(
+    def _fit_target_means(
         self, column: Column, name: str, categories: NDArray[Any], n_missing: int
     ) -> tuple[TargetMeans, Array]:
         if self.y is None:
@@ -130,7 +132,7 @@ class ColumnFitting:
 
 
 def fit_number(column: Column, name: str) -> Number | Dropped:
-    """Median and missing values of a column."""
+    """Fit an encoding of numbers: their median and missing values."""
     values = numbers(column, name)
     present = values[~np.isnan(values)]
     n_missing = len(values) - len(present)
@@ -143,7 +145,7 @@ def fit_number(column: Column, name: str) -> Number | Dropped:
 
 
 def fit_time(column: Column, name: str) -> Time | Dropped:
-    """Cycles that vary, and where days begin."""
+    """Fit an encoding of times: cycles that vary, and the time from which days are counted."""
     zone = column.type.tz if pa.types.is_timestamp(column.type) else None
     clock, absolute = instants(column, name, zone)
     present = clock != MISSING_TIME
@@ -160,16 +162,12 @@ def fit_time(column: Column, name: str) -> Time | Dropped:
 
 
 def _varying_cycles(clock: NDArray[np.int64], days: Array) -> tuple[str, ...]:
-    """Cycles in which times are not all at one place."""
-    turns = phases(clock)
-    weekday = np.floor(7 * turns["weekday"])
+    """Cycles in which times differ."""
+    phase = phases(clock)
+    weekday = np.floor(7 * phase["weekday"])
     varies = {
-        "hour": np.ptp(turns["hour"]) > 0,
+        "hour": np.ptp(phase["hour"]) > 0,
         "weekday": np.ptp(weekday) > 0,
         "yearday": days.max() >= LEAST_YEARLY_DAYS,
     }
-    return tuple(cycle for cycle, does in varies.items() if does)
-
-
-def _sameness(categories: NDArray[Any]) -> str:
-    return f"always {categories[0]!r}" if len(categories) else "all values are missing"
+    return tuple(cycle for cycle in varies if varies[cycle])

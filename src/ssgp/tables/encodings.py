@@ -1,4 +1,4 @@
-"""What becomes of one column of a table: one small class for each way to turn it into numbers."""
+"""Fitted encodings of one column: one small class for each way to turn it into numbers."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -7,27 +7,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.saving.kinds import stored
 from ssgp.tables.arrow_columns import Column, compute, instants, numbers, texts
 
 __all__ = ["ColumnEncoding", "Dropped", "Number", "OneHot", "TargetMeans", "Time", "category_codes", "phases"]
 
-Array = NDArray[np.floating]
+# Microseconds.
 DAY = 86_400_000_000
 MISSING_TIME = np.iinfo(np.int64).min
 CYCLES = {"hour": "hour of day", "weekday": "day of week", "yearday": "day of year"}
 
 
 class ColumnEncoding(Protocol):
-    """What the encoder asks of a column's encoding, once it is fitted."""
+    """What the encoder asks of a column's encoding."""
 
     @property
     def name(self) -> str:
-        """Of the column."""
+        """Name of the column."""
         ...
 
     def feature_names(self) -> list[str]:
-        """Of what it becomes, k of them."""
+        """Names of the k features that the column becomes."""
         ...
 
     def encode(self, column: Column) -> Array:
@@ -35,7 +36,7 @@ class ColumnEncoding(Protocol):
         ...
 
     def describe(self) -> str:
-        """What is done to the column, in words."""
+        """Description of the encoding, in words."""
         ...
 
 
@@ -48,33 +49,33 @@ class Dropped:
     reason: str
 
     def feature_names(self) -> list[str]:
-        """None."""
+        """No names."""
         return []
 
     def encode(self, column: Column) -> Array:
-        """Nothing."""
+        """No features: an array of shape (n, 0)."""
         return np.empty((len(column), 0))
 
     def describe(self) -> str:
-        """Why."""
+        """Why the column is left out."""
         return f"dropped: {self.reason}"
 
 
 @stored()
 @dataclass(frozen=True)
 class Number:
-    """A number as it is, missing values imputed.
+    """Numbers as they are, missing values imputed.
 
     Attributes
     ----------
     name, holds : str
-        Of the column, and what it holds in words.
+        Name of the column, and what it holds, in words.
     median : float
-        What a missing value becomes.
+        Value that a missing one is replaced by.
     n_missing, n_rows : int
-        In fit; with missing values there, a second feature tells where they are.
+        Number of missing values and of rows in fit; where there were missing ones, a second feature indicates them.
     varies : bool
-        Whether values differed in fit; otherwise the second feature is all that is kept.
+        Whether values differed in fit; otherwise the indicator is the only feature.
     """
 
     name: str
@@ -85,22 +86,22 @@ class Number:
     varies: bool
 
     def feature_names(self) -> list[str]:
-        """The column's own name, and that of the indicator."""
+        """Names of the column and of the indicator."""
         return [self.name] * self.varies + _indicator_name(self.name, self.n_missing)
 
     def encode(self, column: Column) -> Array:
-        """Values and indicator."""
+        """Values and indicator, shape (n, k)."""
         values = numbers(column, self.name)
         missing = np.isnan(values)
-        kept = [np.where(missing, self.median, values)] * self.varies + [missing] * bool(self.n_missing)
-        return np.column_stack([np.empty((len(values), 0)), *kept])
+        features = [np.where(missing, self.median, values)] * self.varies + [missing] * bool(self.n_missing)
+        return np.column_stack([np.empty((len(values), 0)), *features])
 
     def describe(self) -> str:
-        """In words."""
+        """Description of the encoding, in words."""
         units = {"truth values": "as 0 and 1", "durations": "in seconds"}.get(self.holds, "as they are")
-        what = f"{self.holds} {units}" if self.varies else f"always {self.median:g} where it is not missing"
-        filled = f"imputed by {self.median:g} with an indicator" if self.varies else "told by an indicator"
-        return what + _said_of_missing(self.n_missing, self.n_rows, filled)
+        values = f"{self.holds} {units}" if self.varies else f"always {self.median:g} where it is not missing"
+        treatment = f"imputed by {self.median:g} with an indicator" if self.varies else "told by an indicator"
+        return values + _missing_note(self.n_missing, self.n_rows, treatment)
 
 
 @stored()
@@ -111,17 +112,17 @@ class Time:
     Attributes
     ----------
     name, holds : str
-        Of the column, and what it holds in words.
+        Name of the column, and what it holds, in words.
     zone : str or None
-        Time zone whose clock tells hours and days.
+        Time zone whose clock gives hours and days.
     cycles : tuple of str
-        Those of `CYCLES` that vary.
+        Keys of the `CYCLES` that vary.
     origin : int
-        Microseconds since 1970 from which days are counted; there are none where times are of the day.
+        Microseconds since 1970 from which days are counted; not used where times are of the day.
     median_day : float or None
-        What a missing day becomes; None where days do not vary. On the circles it is the centre.
+        Day that a missing one is replaced by; None where days do not vary. On the circles it is the centre.
     n_missing, n_rows : int
-        In fit; with missing values there, one more feature tells where they are.
+        Number of missing values and of rows in fit; where there were missing ones, one more feature indicates them.
     """
 
     name: str
@@ -134,49 +135,49 @@ class Time:
     n_rows: int
 
     def feature_names(self) -> list[str]:
-        """Sine and cosine of every cycle, the days and the indicator."""
+        """Names of the sine and cosine of every cycle, of the days and of the indicator."""
         circles = [f"{self.name}_{cycle}_{part}" for cycle in self.cycles for part in ("sin", "cos")]
         days = [] if self.median_day is None else [f"{self.name}_days"]
         return circles + days + _indicator_name(self.name, self.n_missing)
 
     def encode(self, column: Column) -> Array:
-        """Circles, days and indicator."""
+        """Points on circles, days and indicator, shape (n, k)."""
         clock, absolute = instants(column, self.name, self.zone)
         missing = clock == MISSING_TIME
-        kept = [np.empty((len(clock), 0))]
-        turns = phases(np.where(missing, 0, clock))
+        features = [np.empty((len(clock), 0))]
+        phase = phases(np.where(missing, 0, clock))
         for cycle in self.cycles:
-            angle = 2.0 * np.pi * turns[cycle]
-            kept += [np.where(missing, 0.0, np.sin(angle)), np.where(missing, 0.0, np.cos(angle))]
+            angle = 2.0 * np.pi * phase[cycle]
+            features += [np.where(missing, 0.0, np.sin(angle)), np.where(missing, 0.0, np.cos(angle))]
         if self.median_day is not None:
-            kept.append(np.where(missing, self.median_day, (np.where(missing, 0, absolute) - self.origin) / DAY))
+            features.append(np.where(missing, self.median_day, (np.where(missing, 0, absolute) - self.origin) / DAY))
         if self.n_missing:
-            kept.append(missing)
-        return np.column_stack(kept)
+            features.append(missing)
+        return np.column_stack(features)
 
     def describe(self) -> str:
-        """In words."""
+        """Description of the encoding, in words."""
         zone = f" in {self.zone}" if self.zone else ""
         circles = [f"{CYCLES[cycle]} on a circle" for cycle in self.cycles]
         first = f"{np.datetime64(self.origin, 'us').astype('M8[s]')}{' UTC' if self.zone else ''}"
         days = [] if self.median_day is None else [f"days since {first}"]
-        what = f"{self.holds}{zone} as {', '.join(circles + days) or 'nothing else, for they are all the same'}"
-        return what + _said_of_missing(self.n_missing, self.n_rows, "told by an indicator")
+        times = f"{self.holds}{zone} as {', '.join(circles + days) or 'nothing else, for they are all the same'}"
+        return times + _missing_note(self.n_missing, self.n_rows, "told by an indicator")
 
 
 @stored()
 @dataclass(frozen=True)
 class OneHot:
-    """A category as one feature for each: 1 where the row has it. New ones have none.
+    """Categories as one feature each: 1 where the row has it. New categories are 0 everywhere.
 
     Attributes
     ----------
     name : str
-        Of the column.
+        Name of the column.
     categories : array of str, shape (k,)
-        In fit, sorted.
+        Categories in fit, sorted.
     n_missing, n_rows : int
-        In fit; with missing values there, they are one more category.
+        Number of missing values and of rows in fit; where there were missing ones, they are one more category.
     """
 
     name: str
@@ -185,35 +186,35 @@ class OneHot:
     n_rows: int
 
     def feature_names(self) -> list[str]:
-        """One a category."""
+        """Names of the features, one per category."""
         return [f"{self.name}_{category}" for category in self.categories] + _indicator_name(self.name, self.n_missing)
 
     def encode(self, column: Column) -> Array:
-        """One a category."""
-        seen = np.arange(len(self.categories) + bool(self.n_missing))
-        return (category_codes(column, self.categories)[:, None] == seen).astype(float)
+        """Indicators of the categories, shape (n, k)."""
+        codes = np.arange(len(self.categories) + bool(self.n_missing))
+        return (category_codes(column, self.categories)[:, None] == codes).astype(float)
 
     def describe(self) -> str:
-        """In words."""
-        what = f"{len(self.categories)} categories, one feature each"
-        return what + _said_of_missing(self.n_missing, self.n_rows, "a category of their own")
+        """Description of the encoding, in words."""
+        categories = f"{len(self.categories)} categories, one feature each"
+        return categories + _missing_note(self.n_missing, self.n_rows, "a category of their own")
 
 
 @stored()
 @dataclass(frozen=True)
 class TargetMeans:
-    """A category as the smoothed mean of the target in fit. New ones have the mean of all rows.
+    """Categories as the smoothed means of the target in fit. New categories have the mean of all rows.
 
     Attributes
     ----------
     name : str
-        Of the column.
+        Name of the column.
     categories : array of str, shape (k,)
-        In fit, sorted.
+        Categories in fit, sorted.
     means : array of shape (k + 2,)
-        Of the categories, of rows where it is missing, and of all rows.
+        Means of the categories, of rows where the category is missing, and of all rows.
     n_missing, n_rows : int
-        In fit.
+        Number of missing values and of rows in fit.
     """
 
     name: str
@@ -223,32 +224,32 @@ class TargetMeans:
     n_rows: int
 
     def feature_names(self) -> list[str]:
-        """The column's own name."""
+        """Name of the column."""
         return [self.name]
 
     def encode(self, column: Column) -> Array:
-        """Means; code -1, a new category, is the last of them."""
+        """Means of the rows' categories, shape (n, 1); the code of a new category is -1, that of the last mean."""
         return self.means[category_codes(column, self.categories)][:, None]
 
     def describe(self) -> str:
-        """In words."""
-        what = f"{len(self.categories):,} categories as the target's mean in each, smoothed"
-        return what + _said_of_missing(self.n_missing, self.n_rows, "a category of their own")
+        """Description of the encoding, in words."""
+        categories = f"{len(self.categories):,} categories as the target's mean in each, smoothed"
+        return categories + _missing_note(self.n_missing, self.n_rows, "a category of their own")
 
 
-def category_codes(column: Column, categories: NDArray[Any]) -> NDArray[np.integer]:
-    """Number of each row's category, that after the last where it is missing, -1 where it is new."""
+def category_codes(column: Column, categories: NDArray[Any]) -> Indices:
+    """Number of each row's category among k, shape (n,); k where it is missing, -1 where it is new."""
     strings = texts(column)
-    known = compute.index_in(strings, value_set=pa.array(categories, pa.large_string()))
-    codes = np.array(known.fill_null(-1).to_numpy())
+    positions = compute.index_in(strings, value_set=pa.array(categories, pa.large_string()))
+    codes = np.array(positions.fill_null(-1).to_numpy())
     codes[strings.is_null().to_numpy()] = len(categories)
     return codes
 
 
 def phases(clock: NDArray[np.int64]) -> dict[str, Array]:
-    """Where in the day, the week and the year microseconds since 1970 are, from 0 to 1."""
+    """Phases of the day, the week and the year, from 0 to 1, of microseconds since 1970; shapes (n,)."""
     years = clock.view("M8[us]").astype("M8[Y]")
-    starts, ends = ((years + after).astype("M8[us]").view(np.int64) for after in (0, 1))
+    starts, ends = ((years + n_years).astype("M8[us]").view(np.int64) for n_years in (0, 1))
     return {
         "hour": clock % DAY / DAY,
         # The first of January 1970 was a Thursday, three days after a Monday.
@@ -261,5 +262,5 @@ def _indicator_name(name: str, n_missing: int) -> list[str]:
     return [f"{name}_missing"] * bool(n_missing)
 
 
-def _said_of_missing(n_missing: int, n_rows: int, what: str) -> str:
-    return f"; {n_missing:,} of {n_rows:,} missing, {what}" if n_missing else ""
+def _missing_note(n_missing: int, n_rows: int, treatment: str) -> str:
+    return f"; {n_missing:,} of {n_rows:,} missing, {treatment}" if n_missing else ""

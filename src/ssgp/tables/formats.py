@@ -1,4 +1,4 @@
-"""The formats that tables are stored in: what a file of each holds, and how it is read and written."""
+"""Formats of table files: the types of their columns, and how they are read and written."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,30 +6,30 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-__all__ = ["FORMATS", "Holds", "TableFormat", "Types", "cast_columns", "without_compression"]
+__all__ = ["FORMATS", "ReadableAs", "TableFormat", "Types", "cast_columns", "without_compression"]
 
 Types = Mapping[str, pa.DataType]
-# Whether the file of a number has a column of a name whose values can all be read as a type.
-Holds = Callable[[int, str, pa.DataType], bool]
+# Whether all values of a column can be read as a type, from the number of the file, the name and the type.
+ReadableAs = Callable[[int, str, pa.DataType], bool]
 
 COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
-# Bytes of text that are parsed at once: some hundred thousand rows of few columns.
-CSV_BLOCK = 1 << 24
+# Text that is parsed at once: a hundred thousand rows or more of few columns.
+CSV_BLOCK_BYTES = 1 << 24
 ARROW_MAGIC = b"ARROW1"
-TEXTS = (pa.string(), pa.binary())
-# What values of several types of a line are taken for together: the last of them. Others are text together.
-VALUE_TYPES = (
+TEXT_TYPES = (pa.string(), pa.binary())
+# Types that a column may have in several CSV files: those of one line, read as the last of them. All others are text.
+COMPATIBLE_TYPES = (
     (pa.int64(), pa.bool_()),
     (pa.int64(), pa.float64()),
     (pa.date32(), pa.timestamp("s"), pa.timestamp("ns")),
     (pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC")),
 )
-# 0 and 1 are truth values, but 2 is none; nanoseconds end in 2262.
+# Types that hold not all values of the others in their line: 2 is no truth value; nanoseconds end in 2262.
 NARROW_TYPES = (pa.bool_(), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 
 
 def without_compression(name: str) -> str:
-    """The name of the file that a packed one holds.
+    """The name of a file without the suffix of its compression.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def without_compression(name: str) -> str:
 
 
 class TableFormat(ABC):
-    """How files of a format are read and written; `data` is an open file at its beginning."""
+    """Reads and writes files of a format; `data` is an open file at its beginning."""
 
     name: str
 
@@ -50,19 +50,19 @@ class TableFormat(ABC):
 
     @abstractmethod
     def n_rows(self, data: BinaryIO) -> int | None:
-        """Number of rows, where the file tells."""
+        """Number of rows; None where the whole file would have to be read for it."""
 
     @abstractmethod
-    def unified(self, schemas: Sequence[pa.Schema], holds: Holds) -> pa.Schema:
-        """Types for the columns of several files, from those that the same columns have in each."""
+    def unified(self, schemas: Sequence[pa.Schema], readable_as: ReadableAs) -> pa.Schema:
+        """One schema for several files, from the schemas of each."""
 
     @abstractmethod
     def batches(self, data: BinaryIO, schema: pa.Schema, rows: int) -> Iterator[Any]:
-        """Rows in order, about so many at a time; text is read as the types of the schema."""
+        """Rows in order, in batches of about `rows`; text is read as the types of the schema."""
 
     @abstractmethod
     def read(self, data: BinaryIO, columns: Sequence[str], types: Types) -> pa.Table:
-        """All rows."""
+        """All rows of these columns."""
 
     @abstractmethod
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -70,11 +70,11 @@ class TableFormat(ABC):
 
     @abstractmethod
     def writable(self, schema: pa.Schema) -> pa.Schema:
-        """What tables of a schema are written as."""
+        """Schema that tables of a schema are written with."""
 
     @abstractmethod
     def writer(self, path: str, schema: pa.Schema) -> Any:  # noqa: ANN401  Arrow's writers have no common class
-        """What writes tables to a file: a context with a method `write_table`."""
+        """Context with a method `write_table`, which writes to a file."""
 
 
 class Parquet(TableFormat):
@@ -83,37 +83,37 @@ class Parquet(TableFormat):
     name = "Parquet"
 
     def schema(self, data: BinaryIO, types: Types) -> pa.Schema:
-        """From the end of the file."""
+        """Schema at the end of the file."""
         return self._file(data).schema_arrow.remove_metadata()
 
     def n_rows(self, data: BinaryIO) -> int:
-        """From the end of the file."""
+        """Number of rows at the end of the file."""
         return self._file(data).metadata.num_rows
 
-    def unified(self, schemas: Sequence[pa.Schema], holds: Holds) -> pa.Schema:
-        """Types that the files' own can be cast to."""
+    def unified(self, schemas: Sequence[pa.Schema], readable_as: ReadableAs) -> pa.Schema:
+        """Schema that the schemas of all files can be cast to."""
         return _promoted(schemas)
 
     def batches(self, data: BinaryIO, schema: pa.Schema, rows: int) -> Iterator[Any]:
-        """A group of rows at a time: Arrow would fetch all groups that it is asked for beforehand."""
+        """Batches of one group of rows after the other: Arrow would fetch all groups that it is given beforehand."""
         file = self._file(data)
         for group in range(file.num_row_groups):
             yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=schema.names)
 
     def read(self, data: BinaryIO, columns: Sequence[str], types: Types) -> pa.Table:
-        """All rows."""
+        """All rows of these columns."""
         return self._file(data).read(columns=list(columns))
 
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
-        """Columns of other types are cast."""
+        """The table, with columns of other types cast."""
         return cast_columns(table, schema)
 
     def writable(self, schema: pa.Schema) -> pa.Schema:
-        """As they are."""
+        """The same schema."""
         return schema
 
     def writer(self, path: str, schema: pa.Schema) -> Any:  # noqa: ANN401
-        """A group of rows for each table."""
+        """Writer of one group of rows per table."""
         import pyarrow.parquet as pq
 
         return pq.ParquetWriter(path, schema)
@@ -125,25 +125,25 @@ class Parquet(TableFormat):
 
 
 class Arrow(TableFormat):
-    """Arrow's own: files (Feather) and streams."""
+    """Arrow: files (Feather) and streams."""
 
     name = "Arrow"
 
     def schema(self, data: BinaryIO, types: Types) -> pa.Schema:
-        """From the beginning of the file."""
+        """Schema at the beginning of the file."""
         return self._reader(data).schema.remove_metadata()
 
     def n_rows(self, data: BinaryIO) -> int | None:
-        """Of files; streams do not tell."""
+        """Number of rows of a file; None for a stream."""
         reader = self._reader(data)
         return reader.count_rows() if isinstance(reader, pa.ipc.RecordBatchFileReader) else None
 
-    def unified(self, schemas: Sequence[pa.Schema], holds: Holds) -> pa.Schema:
-        """Types that the files' own can be cast to."""
+    def unified(self, schemas: Sequence[pa.Schema], readable_as: ReadableAs) -> pa.Schema:
+        """Schema that the schemas of all files can be cast to."""
         return _promoted(schemas)
 
     def batches(self, data: BinaryIO, schema: pa.Schema, rows: int) -> Iterator[Any]:
-        """As they are stored."""
+        """Batches as they are stored."""
         reader = self._reader(data)
         stored = (
             (reader.get_batch(i) for i in range(reader.num_record_batches))
@@ -153,19 +153,19 @@ class Arrow(TableFormat):
         return (batch.select(schema.names) for batch in stored)
 
     def read(self, data: BinaryIO, columns: Sequence[str], types: Types) -> pa.Table:
-        """All rows."""
+        """All rows of these columns."""
         return self._reader(data).read_all().select(list(columns))
 
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
-        """Columns of other types are cast."""
+        """The table, with columns of other types cast."""
         return cast_columns(table, schema)
 
     def writable(self, schema: pa.Schema) -> pa.Schema:
-        """Without dictionaries: a file has one a column, and the next rows may have another."""
+        """Schema without dictionaries: a file has one per column, and the next rows may have another."""
         return _decoded(schema, schema.names)
 
     def writer(self, path: str, schema: pa.Schema) -> Any:  # noqa: ANN401
-        """A file, not a stream."""
+        """Writer of a file, not of a stream."""
         return pa.ipc.new_file(path, schema)
 
     def _reader(self, data: BinaryIO) -> Any:  # noqa: ANN401
@@ -183,43 +183,43 @@ class Csv(TableFormat):
         self.delimiter = delimiter
 
     def schema(self, data: BinaryIO, types: Types) -> pa.Schema:
-        """Judged by the first block."""
+        """Schema inferred from the first block."""
         return self._open(data, None, types).schema
 
     def n_rows(self, data: BinaryIO) -> None:
-        """Unknown."""
+        """None: the whole file would have to be read."""
         return None
 
-    def unified(self, schemas: Sequence[pa.Schema], holds: Holds) -> pa.Schema:
-        """Types that the values would be taken for if they were in one file."""
-        names = schemas[0].names
-        return pa.schema([(name, _text_type(name, [own.field(name).type for own in schemas], holds)) for name in names])
+    def unified(self, schemas: Sequence[pa.Schema], readable_as: ReadableAs) -> pa.Schema:
+        """Schema that the values would have if they were in one file."""
+        types = {name: [schema.field(name).type for schema in schemas] for name in schemas[0].names}
+        return pa.schema([(name, _common_type(name, types[name], readable_as)) for name in types])
 
     def batches(self, data: BinaryIO, schema: pa.Schema, rows: int) -> Iterator[Any]:
-        """A block of text at a time."""
+        """Batches of one block of text each."""
         return iter(self._open(data, schema.names, _types(schema, schema.names)))
 
     def read(self, data: BinaryIO, columns: Sequence[str], types: Types) -> pa.Table:
-        """All rows; a column whose values are integers at first and fractions later holds floats."""
+        """All rows of these columns; one whose values are integers at first and fractions later holds floats."""
         import pyarrow.csv as csv
 
         return csv.read_csv(data, **self._options(columns, types))
 
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
-        """Columns that are text after all are read again: 7 may have been 007."""
-        texts = [name for name in _differing([table.schema, schema]) if schema.field(name).type in TEXTS]
+        """The table, with columns cast, or read again where they are text after all: 7 may have been 007."""
+        texts = [name for name in _differing([table.schema, schema]) if schema.field(name).type in TEXT_TYPES]
         if texts:
-            again = self.read(data, texts, _types(schema, texts))
-            own = {name: table[name] for name in table.column_names}
-            table = pa.table(own | {name: again[name] for name in texts})
+            as_text = self.read(data, texts, _types(schema, texts))
+            columns = {name: table[name] for name in table.column_names}
+            table = pa.table(columns | {name: as_text[name] for name in texts})
         return cast_columns(table, schema)
 
     def writable(self, schema: pa.Schema) -> pa.Schema:
-        """As they are."""
+        """The same schema."""
         return schema
 
     def writer(self, path: str, schema: pa.Schema) -> Any:  # noqa: ANN401
-        """Numbers with as many digits as it takes to read them back the same."""
+        """Writer of numbers with as many digits as it takes to read the same numbers back."""
         import pyarrow.csv as csv
 
         return csv.CSVWriter(path, schema, write_options=csv.WriteOptions(delimiter=self.delimiter))
@@ -233,7 +233,7 @@ class Csv(TableFormat):
         import pyarrow.csv as csv
 
         return {
-            "read_options": csv.ReadOptions(block_size=CSV_BLOCK),
+            "read_options": csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
             "parse_options": csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": csv.ConvertOptions(
                 column_types=dict(types), include_columns=None if columns is None else list(columns)
@@ -242,7 +242,7 @@ class Csv(TableFormat):
 
 
 def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns of a schema, in its types."""
+    """A table with the columns and types of a schema."""
     return pa.Table.from_arrays([_cast(table[field.name], field.type) for field in schema], schema=schema)
 
 
@@ -255,18 +255,18 @@ def _cast(column: Any, to: pa.DataType) -> Any:  # noqa: ANN401  pyarrow.Chunked
 
 
 def _promoted(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Types that hold the values of all, those of a dictionary and of no dictionary too."""
+    """Schema that holds the values of all schemas; where one has a dictionary and another none, there is none."""
     differing = _differing(schemas)
-    return pa.unify_schemas([_decoded(own, differing) for own in schemas], promote_options="permissive")
+    return pa.unify_schemas([_decoded(schema, differing) for schema in schemas], promote_options="permissive")
 
 
 def _differing(schemas: Sequence[pa.Schema]) -> list[str]:
-    """Columns that do not have the same type in all."""
-    return [name for name in schemas[0].names if len({own.field(name).type for own in schemas}) > 1]
+    """Names of the columns whose types are not the same in all schemas."""
+    return [name for name in schemas[0].names if len({schema.field(name).type for schema in schemas}) > 1]
 
 
 def _decoded(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    """The values of dictionaries instead of them, in some columns."""
+    """Schema with the types of values in the place of dictionaries, for the columns of these names."""
     return pa.schema([_decoded_field(field) if field.name in names else field for field in schema])
 
 
@@ -274,21 +274,22 @@ def _decoded_field(field: pa.Field) -> pa.Field:
     return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
 
 
-def _text_type(name: str, types: Sequence[pa.DataType], holds: Holds) -> pa.DataType:
-    """What the values of a column would be taken for, from what they are taken for in each file."""
-    common = _loosest(set(types))
-    doubtful = [i for i, own in enumerate(types) if common in NARROW_TYPES and own not in (common, pa.null())]
-    return common if all(holds(i, name, common) for i in doubtful) else pa.string()
+def _common_type(name: str, types: Sequence[pa.DataType], readable_as: ReadableAs) -> pa.DataType:
+    """Type that the values of a column would have in one file, from the types they have in each file."""
+    widest = _widest_type(set(types))
+    doubtful = [i for i, kind in enumerate(types) if widest in NARROW_TYPES and kind not in (widest, pa.null())]
+    return widest if all(readable_as(i, name, widest) for i in doubtful) else pa.string()
 
 
-def _loosest(types: set[pa.DataType]) -> pa.DataType:
-    found = types - {pa.null()}
-    if len(found) < 2:
-        return next(iter(found), pa.null())
-    line = next((line for line in VALUE_TYPES if found <= set(line)), None)
-    if line is not None:
-        return max(found, key=line.index)
-    return pa.binary() if pa.binary() in found else pa.string()
+def _widest_type(types: set[pa.DataType]) -> pa.DataType:
+    """Type that values of all these types can be read as, where it is not one of `NARROW_TYPES`."""
+    present = types - {pa.null()}
+    if len(present) < 2:
+        return next(iter(present), pa.null())
+    compatible = next((line for line in COMPATIBLE_TYPES if present <= set(line)), None)
+    if compatible is not None:
+        return max(present, key=compatible.index)
+    return pa.binary() if pa.binary() in present else pa.string()
 
 
 def _types(schema: pa.Schema, names: Sequence[str]) -> Types:

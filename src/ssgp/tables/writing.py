@@ -1,4 +1,4 @@
-"""Tables written to files some rows at a time, whole or not at all."""
+"""Tables written to files in batches, whole or not at all."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -8,14 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from ssgp._utils.whole_file import FilePath, check_place, whole_file
-from ssgp.tables.files import TableFileError
 from ssgp.tables.formats import FORMATS
+from ssgp.tables.table_file import TableFileError
 
 __all__ = ["check_output", "write_table"]
 
 
 def check_output(path: FilePath) -> None:
-    """Raise if no table can be written there: better before the work than after."""
+    """Raise if no table can be written to a file of that name."""
     name = os.fspath(path)
     if "://" in name:
         raise TableFileError(f"cannot write to {name!r}: tables are written to files here; give a path")
@@ -33,9 +33,9 @@ def write_table(tables: Iterable[pa.Table], path: FilePath) -> int:
     Parameters
     ----------
     tables : iterable of pyarrow.Table
-        At least one; each is written before the next is asked for.
+        Tables, at least one; each is written before the next is asked for.
     path : path-like
-        Where to, in the format of its suffix. A file that is there is replaced once the new one is whole.
+        File to write, in the format of its suffix. One that is there is replaced once the new one is whole.
 
     Returns
     -------
@@ -43,12 +43,12 @@ def write_table(tables: Iterable[pa.Table], path: FilePath) -> int:
         Number of rows.
     """
     check_output(path)
-    rest: Iterator[pa.Table] = iter(tables)
-    first = next(rest)
+    others: Iterator[pa.Table] = iter(tables)
+    first = next(others)
     n_rows, format = 0, FORMATS[Path(path).suffix.lower()]
     schema = format.writable(first.schema)
     with whole_file(path) as part, format.writer(str(part), schema) as writer:
-        for table in chain([first], rest):
+        for table in chain([first], others):
             writer.write_table(table.cast(schema))
             n_rows += table.num_rows
     return n_rows

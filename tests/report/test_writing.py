@@ -1,23 +1,15 @@
-"""The report: its numbers against counts made here, its page against what browsers and readers need."""
-
-import warnings
-from types import SimpleNamespace
-from typing import Any
+"""The page: its numbers against counts made here, and what browsers and readers need."""
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from matplotlib.figure import Figure
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from helpers import Page, browse, small_forest, wavy
 from ssgp import ExactGPRegressor, TableEncoder
-from ssgp.report import accuracy, html, write_report
-from ssgp.report.target import TargetDisplay
-from ssgp.report.web_page import inline_svg
+from ssgp.report import write_report
+from table_rows import trips
 
 FIGURES = {
     "accuracy": 2,
@@ -28,22 +20,6 @@ FIGURES = {
     "target": 1,
     "learning": 1,
 }
-
-
-def trips(n=500, seed=0):
-    """A table of every kind of column, one with a name that HTML would take for a tag."""
-    rng = np.random.default_rng(seed)
-    hour, line = rng.integers(0, 24, n), rng.choice(["red", "blue", "<b>green"], n)
-    table = pd.DataFrame(
-        {
-            "left": pd.Timestamp("2020-01-06") + pd.to_timedelta(24 * rng.integers(0, 300, n) + hour, unit="h"),
-            "line": line,
-            "weight <kg>": rng.normal(70.0, 10.0, n),
-            "ticket": [f"t{i}" for i in range(n)],
-        }
-    )
-    y = 20.0 + 5.0 * (line == "red") + 0.2 * hour + rng.normal(size=n)
-    return table, pd.Series(y, name="trip (minutes)")
 
 
 @pytest.fixture(scope="module")
@@ -63,68 +39,17 @@ def page(written):
     return Page(written.read_text(encoding="utf-8"))
 
 
-def judged_at(pit) -> Any:
-    """Rows, of which it is known no more than where their targets are in their distributions."""
-    return SimpleNamespace(y=pit, pit=pit, rows=f"{len(pit)} rows")
-
-
-class TestNumbers:
-    def test_are_those_of_a_direct_count(self, model, page):
-        table, y = trips(200, seed=1)
-        mean = model.predict(table)
-        low, high = model[-1].predict_interval(model[0].transform(table), coverage=0.95).T
-        share = np.mean((low <= y) & (y <= high))
-        assert f"95 % intervals held {100 * share:.1f} % of 200 rows" in page.text()
-        assert f"{100 * share:.1f} % of 200 rows were inside their 95 % interval" in page.text()
-        assert f"this model {np.sqrt(np.mean((y - mean) ** 2)):.2f} {np.mean(np.abs(y - mean)):.2f}" in page.text()
-        assert f"median width of the 95 % intervals {100 * (1 - np.mean((y - mean) ** 2) / np.var(y)):.1f} %" in (
-            page.text()
-        )
-
-    # Of 138 rows 126 to 136 are within chance, and of 2,130 rows 2,003 to 2,043; 126 / 138 * 138 is less than 126.
-    @pytest.mark.parametrize(
-        ("held", "n_rows", "verdict"),
-        [
-            (125, 138, "fewer than"),
-            (126, 138, "as many as"),
-            (136, 138, "as many as"),
-            (137, 138, "more than"),
-            (2002, 2130, "fewer than"),
-            (2003, 2130, "as many as"),
-            (2043, 2130, "as many as"),
-            (2044, 2130, "more than"),
-            (0, 1, "as many as"),
-            (1, 1, "as many as"),
-        ],
+def test_numbers_are_those_of_a_direct_count(model, page):
+    table, y = trips(200, seed=1)
+    mean = model.predict(table)
+    low, high = model[-1].predict_interval(model[0].transform(table), coverage=0.95).T
+    share = np.mean((low <= y) & (y <= high))
+    assert f"95 % intervals held {100 * share:.1f} % of 200 rows" in page.text()
+    assert f"{100 * share:.1f} % of 200 rows were inside their 95 % interval" in page.text()
+    assert f"this model {np.sqrt(np.mean((y - mean) ** 2)):.2f} {np.mean(np.abs(y - mean)):.2f}" in page.text()
+    assert f"median width of the 95 % intervals {100 * (1 - np.mean((y - mean) ** 2) / np.var(y)):.1f} %" in (
+        page.text()
     )
-    def test_coverage_is_compared_with_chance(self, held, n_rows, verdict):
-        sentence = html.coverage_sentence(judged_at(np.where(np.arange(n_rows) < held, 0.5, 0.999)))
-        assert f"{100 * held / n_rows:.1f} % of {n_rows} rows: {verdict} intervals" in sentence
-
-    def test_right_intervals_are_seldom_said_to_hold_too_few_or_too_many(self, rng):
-        said = " ".join(html.coverage_sentence(judged_at(rng.uniform(size=523))) for _ in range(2000))
-        shares = [said.count(verdict) / 2000 for verdict in ("fewer than", "as many as", "more than")]
-        assert shares == pytest.approx([0.023, 0.956, 0.021], abs=0.01)
-
-    def test_baselines_agree_with_scikit_learns(self, rng):
-        X = rng.normal(size=(400, 3))
-        y = X @ [1.0, -2.0, 0.0] + 3.0 + 0.5 * rng.normal(size=400)
-        mean, line = accuracy.baseline_scores(X, y, random_state=0)
-        theirs = cross_val_predict(LinearRegression(), X, y, cv=KFold(5, shuffle=True, random_state=0))
-        assert mean.rmse == pytest.approx(y.std(), rel=0.02)
-        assert line.rmse == pytest.approx(np.sqrt(np.mean((y - theirs) ** 2)), rel=0.02)
-        assert line.surprise == pytest.approx(np.log(0.5) + 0.5 * np.log(2 * np.pi) + 0.5, abs=0.1)
-        assert line.covered == pytest.approx(0.95, abs=0.04)
-
-    def test_no_line_is_drawn_through_too_few_rows(self, rng):
-        X, y = rng.normal(size=(20, 30)), rng.normal(size=20)
-        assert [score.name for score in accuracy.baseline_scores(X, y, 0)] == ["the mean alone"]
-        assert accuracy.baseline_scores(X[:5], y[:5], 0) == []
-
-    def test_columns_that_are_all_the_same_do_no_harm_to_the_line(self, rng):
-        X = np.column_stack([np.ones(50), np.arange(50.0), np.arange(50.0)])
-        _, line = accuracy.baseline_scores(X, 2 * np.arange(50.0), 0)
-        assert line.rmse < 1e-9
 
 
 class TestPage:
@@ -227,38 +152,6 @@ def test_names_with_dollar_signs_are_shown_as_they_are(tmp_path):
         assert f">{name}</text>" in text
 
 
-class TestLettersThatMatplotlibHasNot:
-    """Its font is not the page's: there the browser writes."""
-
-    def test_are_on_the_page_without_a_warning(self, tmp_path):
-        table, y = trips(60)
-        rows = table.assign(line=table["line"].replace({"red": "東京"})).rename(columns={"weight <kg>": "重さ"})
-        model = make_pipeline(TableEncoder(), ExactGPRegressor(random_state=0)).fit(rows, y)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", UserWarning)
-            write_report(model, rows, y, tmp_path / "report.html", target="所要時間 (分)")
-        assert [str(warning.message) for warning in told] == []
-        text = (tmp_path / "report.html").read_text(encoding="utf-8")
-        for name in ("東京", "重さ", "所要時間 (分)"):
-            assert f">{name}</text>" in text
-
-    def test_are_told_of_in_figures_of_a_users_own(self, tmp_path):
-        display = TargetDisplay(np.arange(9.0), target="東")
-        html.section("target", "", "", [display])
-        figure = Figure()
-        display.plot(figure.subplots())
-        with pytest.warns(UserWarning, match=r"Glyph 26481 .*missing from"):
-            figure.savefig(tmp_path / "own.png")
-
-    def test_silence_no_other_warning(self):
-        class Doubtful(TargetDisplay):
-            def draw(self, ax):
-                warnings.warn("Glyphs are fine, but not this", UserWarning, stacklevel=1)
-
-        with pytest.warns(UserWarning, match="but not this"):
-            html.section("target", "", "", [Doubtful([1.0])])
-
-
 def test_columns_of_empty_text_and_of_nan_are_no_obstacle_either(tmp_path):
     table, y = trips(200)
     note = pa.array(["late", "late", "full"] + 197 * [""])
@@ -290,16 +183,3 @@ def test_where_it_fails_the_old_page_stays(exact, tmp_path):
         write_report(exact, np.zeros((3, 2)), [1.0, 2.0, np.nan], path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_identifiers_of_a_figure_become_its_own():
-    svg = '<?xml?><svg><path id="a"/><use xlink:href="#a"/><g clip-path="url(#a)"/></svg>'
-    assert inline_svg(svg, "one", "A <figure>") == (
-        '<svg role="img" aria-label="A &lt;figure&gt;"><path id="one-a"/><use xlink:href="#one-a"/>'
-        '<g clip-path="url(#one-a)"/></svg>'
-    )
-
-
-def test_names_that_look_like_identifiers_stay():
-    svg = '<svg><path id="a"/><!-- the id="b" --><text>the id="b" of url(#c)</text></svg>'
-    assert inline_svg(svg, "one").endswith('<text>the id="b" of url(#c)</text></svg>')

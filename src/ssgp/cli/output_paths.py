@@ -1,4 +1,4 @@
-"""Places that results go to, which must not be those that they are made from."""
+"""Files that commands write, which must not be those that they read."""
 
 import os
 from collections.abc import Iterable
@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from ssgp.cli.errors import WrongUsage
 from ssgp.tables.files import TableSource
 
-__all__ = ["check_not_read"]
+__all__ = ["check_not_an_input"]
 
 
-def check_not_read(out: str, source: TableSource, model: str | None = None) -> None:
+def check_not_an_input(out: str, source: TableSource, model: str | None = None) -> None:
     """Refuse to write over the table or the model that a command reads."""
     if _is_one_of(out, (file.name for file in source.files)):
         raise WrongUsage(f"--out: {out!r} is the table that is read; choose another name")

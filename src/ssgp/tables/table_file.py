@@ -1,0 +1,126 @@
+"""One file of a table: how it is opened and read, with errors that name it."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from ssgp.tables.formats import TableFormat, Types, cast_columns, without_compression
+
+__all__ = ["BATCH_ROWS", "TableFile", "TableFileError", "one_line"]
+
+BATCH_ROWS = 1 << 16
+
+
+class TableFileError(ValueError):
+    """A table that cannot be read or written: a missing file or column, an unknown format, a damaged file."""
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file and how to open it.
+
+    Attributes
+    ----------
+    name : str
+        Name for messages.
+    format : TableFormat
+        Format of the file.
+    open : callable
+        Returns the file, opened at its beginning.
+    size : callable
+        Returns the number of bytes, None where that is unknown.
+    """
+
+    name: str
+    format: TableFormat
+    open: Callable[[], BinaryIO]
+    size: Callable[[], int | None]
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Context with the open file, in which errors of reading name it."""
+        try:
+            with self.open() as handle, _decompressed(handle, self.name) as data:
+                yield data
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, pa.ArrowNotImplementedError, OSError) as error:
+            reason = self._with_column_name(one_line(error))
+            raise TableFileError(f"{self.name!r} cannot be read as {self.format.name}: {reason}") from error
+
+    def _with_column_name(self, message: str) -> str:
+        """Arrow's message with the name of a column of a CSV file, where Arrow has its number."""
+        match = re.match(r"In CSV column #(\d+): (.*)", message)
+        if match is None:
+            return message
+        names = self.schema({}).names
+        return f"column {names[int(match[1])]!r}: {match[2]}"
+
+    def schema(self, types: Types) -> pa.Schema:
+        """Names and types of the columns."""
+        with self.opened() as data:
+            schema = self.format.schema(data, types)
+        name, times = next(iter(Counter(self._column_names(schema)).most_common(1)), ("", 0))
+        if times > 1:
+            raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
+        return schema
+
+    def _column_names(self, schema: pa.Schema) -> list[str]:
+        try:
+            return schema.names
+        except UnicodeDecodeError as error:
+            raise TableFileError(
+                f"the names of columns in {self.name!r} cannot be read: the text is not UTF-8; save the file as UTF-8"
+            ) from error
+
+    def batches(self, schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
+        """Rows in order, in batches of at most `rows`, with the columns and types of a schema."""
+        with self.opened() as data:
+            for batch in self.format.batches(data, schema, rows):
+                yield from _slices(cast_columns(pa.Table.from_batches([batch]), schema), rows)
+
+    def read(self, columns: Sequence[str], types: Types) -> pa.Table:
+        """All rows of these columns."""
+        with self.opened() as data:
+            return self.format.read(data, columns, types).select(list(columns))
+
+    def retyped(self, table: pa.Table, schema: pa.Schema) -> pa.Table:
+        """All rows, which were read before, with the types of a schema."""
+        if table.schema.types == schema.types:
+            return table
+        with self.opened() as data:
+            return self.format.retyped(data, table, schema)
+
+    def readable_as(self, name: str, kind: pa.DataType) -> bool:
+        """Whether all values of a column can be read as a type."""
+        try:
+            for _ in self.batches(pa.schema([(name, kind)]), BATCH_ROWS):
+                pass
+        except TableFileError:
+            return False
+        return True
+
+
+@contextmanager
+def _decompressed(handle: BinaryIO, name: str) -> Iterator[Any]:
+    """Context with the bytes of a file, decompressed where its name ends as that of a compressed file."""
+    path = name.partition("?")[0]
+    if without_compression(path) == path:
+        yield handle
+        return
+    compression = pa.Codec.detect(path).name
+    with pa.CompressedInputStream(pa.PythonFile(handle, "r"), compression) as data:
+        yield data
+
+
+def _slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows)
+
+
+def one_line(error: BaseException) -> str:
+    """Message of an error, without line breaks."""
+    return " ".join(str(error).split())

@@ -1,0 +1,79 @@
+"""Sentences and figures of the page."""
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from sklearn.pipeline import make_pipeline
+
+from ssgp import ExactGPRegressor, TableEncoder
+from ssgp.report import html, write_report
+from ssgp.report.target import TargetDisplay
+from table_rows import trips
+
+
+def predicted_rows_at(pit) -> Any:
+    """Rows, of which it is known no more than where their targets are in their distributions."""
+    return SimpleNamespace(y=pit, pit=pit, description=f"{len(pit)} rows")
+
+
+# Of 138 rows 126 to 136 are within chance, and of 2,130 rows 2,003 to 2,043; 126 / 138 * 138 is less than 126.
+@pytest.mark.parametrize(
+    ("held", "n_rows", "verdict"),
+    [
+        (125, 138, "fewer than"),
+        (126, 138, "as many as"),
+        (136, 138, "as many as"),
+        (137, 138, "more than"),
+        (2002, 2130, "fewer than"),
+        (2003, 2130, "as many as"),
+        (2043, 2130, "as many as"),
+        (2044, 2130, "more than"),
+        (0, 1, "as many as"),
+        (1, 1, "as many as"),
+    ],
+)
+def test_coverage_is_compared_with_chance(held, n_rows, verdict):
+    sentence = html.coverage_sentence(predicted_rows_at(np.where(np.arange(n_rows) < held, 0.5, 0.999)))
+    assert f"{100 * held / n_rows:.1f} % of {n_rows} rows: {verdict} intervals" in sentence
+
+
+def test_right_intervals_are_seldom_said_to_hold_too_few_or_too_many(rng):
+    sentences = " ".join(html.coverage_sentence(predicted_rows_at(rng.uniform(size=523))) for _ in range(2000))
+    shares = [sentences.count(verdict) / 2000 for verdict in ("fewer than", "as many as", "more than")]
+    assert shares == pytest.approx([0.023, 0.956, 0.021], abs=0.01)
+
+
+class TestLettersThatMatplotlibHasNot:
+    """Its font is not the page's: there the browser writes."""
+
+    def test_are_on_the_page_without_a_warning(self, tmp_path):
+        table, y = trips(60)
+        rows = table.assign(line=table["line"].replace({"red": "東京"})).rename(columns={"weight <kg>": "重さ"})
+        model = make_pipeline(TableEncoder(), ExactGPRegressor(random_state=0)).fit(rows, y)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            write_report(model, rows, y, tmp_path / "report.html", target="所要時間 (分)")
+        assert [str(warning.message) for warning in caught] == []
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        for name in ("東京", "重さ", "所要時間 (分)"):
+            assert f">{name}</text>" in text
+
+    def test_are_told_of_in_figures_of_a_users_own(self, tmp_path):
+        display = TargetDisplay(np.arange(9.0), target="東")
+        html.section("target", "", "", [display])
+        figure = Figure()
+        display.plot(figure.subplots())
+        with pytest.warns(UserWarning, match=r"Glyph 26481 .*missing from"):
+            figure.savefig(tmp_path / "own.png")
+
+    def test_silence_no_other_warning(self):
+        class Doubtful(TargetDisplay):
+            def draw(self, ax):
+                warnings.warn("Glyphs are fine, but not this", UserWarning, stacklevel=1)
+
+        with pytest.warns(UserWarning, match="but not this"):
+            html.section("target", "", "", [Doubtful([1.0])])
