@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Works where Debian's python3-venv is missing: the system's pip installs into the environment.
 PIP := $(PYTHON) -m pip --disable-pip-version-check --python $(BIN)/python install --quiet
 
-.PHONY: help demo test lint benchmarks compare report experiments page clean
+.PHONY: help demo test quick lint benchmarks compare report experiments page clean
 
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -15,10 +15,14 @@ demo: .venv/demo  ## predict the delays of 274,000 real flights; a table and a f
 test: .venv/test  ## run the tests
 	$(BIN)/python -m pytest -n auto
 
-lint: .venv/lint  ## check format, style and types
+quick: .venv/test  ## run the tests that take no time, in under a minute
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+lint: .venv/lint  ## check format, style, types and who imports whom
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
 
 benchmarks: .venv/demo  ## the measured claims; DATA=folder adds AIMPEAK and AIRLINE
 	$(BIN)/python -m benchmarks.step

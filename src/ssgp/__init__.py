@@ -3,19 +3,17 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ssgp._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from ssgp import bases, metrics
-    from ssgp.baselines.dtc import DTCRegressor
-    from ssgp.baselines.exact import ExactGPRegressor
-    from ssgp.baselines.pic import PICRegressor
-    from ssgp.baselines.ssgp import SSGPRegressor
-    from ssgp.baselines.vssgp import VSSGPRegressor
-    from ssgp.distributions.recalibrated import RecalibratedRegressor, recalibrate
-    from ssgp.forest.estimator import SpectralForestRegressor
-    from ssgp.saving.model_files import save
+    from ssgp.baselines import DTCRegressor, ExactGPRegressor, PICRegressor, SSGPRegressor, VSSGPRegressor
+    from ssgp.distributions import RecalibratedRegressor, recalibrate
+    from ssgp.forest import SpectralForestRegressor
+    from ssgp.saving import save
     from ssgp.stored import load
-    from ssgp.svbssgp.estimator import SVBSSGPRegressor
-    from ssgp.tables.encoder import TableEncoder
+    from ssgp.svbssgp import SVBSSGPRegressor
+    from ssgp.tables import TableEncoder
 
 __all__ = [
     "DTCRegressor",
@@ -33,22 +31,21 @@ __all__ = [
     "recalibrate",
     "save",
 ]
-__version__ = "0.1.0"
 
 # Imported when first used: the command line answers `--help` before numpy and scikit-learn would be there.
-_MODULES = {
-    "DTCRegressor": "baselines.dtc",
-    "ExactGPRegressor": "baselines.exact",
-    "PICRegressor": "baselines.pic",
-    "RecalibratedRegressor": "distributions.recalibrated",
-    "SSGPRegressor": "baselines.ssgp",
-    "SVBSSGPRegressor": "svbssgp.estimator",
-    "SpectralForestRegressor": "forest.estimator",
-    "TableEncoder": "tables.encoder",
-    "VSSGPRegressor": "baselines.vssgp",
+_HOMES = {
+    "DTCRegressor": "baselines",
+    "ExactGPRegressor": "baselines",
+    "PICRegressor": "baselines",
+    "RecalibratedRegressor": "distributions",
+    "SSGPRegressor": "baselines",
+    "SVBSSGPRegressor": "svbssgp",
+    "SpectralForestRegressor": "forest",
+    "TableEncoder": "tables",
+    "VSSGPRegressor": "baselines",
     "load": "stored",
-    "recalibrate": "distributions.recalibrated",
-    "save": "saving.model_files",
+    "recalibrate": "distributions",
+    "save": "saving",
 }
 _SUBMODULES = {"bases", "datasets", "metrics", "plot", "report", "saved_models", "table_files"}
 
@@ -56,9 +53,9 @@ _SUBMODULES = {"bases", "datasets", "metrics", "plot", "report", "saved_models",
 def __getattr__(name: str) -> Any:  # noqa: ANN401
     if name in _SUBMODULES:
         return import_module(f"ssgp.{name}")
-    if name not in _MODULES:
+    if name not in _HOMES:
         raise AttributeError(f"module 'ssgp' has no attribute {name!r}")
-    return getattr(import_module(f"ssgp.{_MODULES[name]}"), name)
+    return getattr(import_module(f"ssgp.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

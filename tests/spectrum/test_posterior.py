@@ -4,10 +4,9 @@ from scipy.stats import multivariate_normal
 
 from helpers import central_difference
 from posteriors import random_parameters
-from ssgp._utils.checks import check_local_memory, check_memory
 from ssgp.spectrum.bases import Laplace, Logistic, Normal, StudentT
 from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
-from ssgp.spectrum.posterior import add_divergence, deviations, finish, scale_matrix, summarize_mixing
+from ssgp.spectrum.posterior import add_divergence, check_memory, deviations, finish, scale_matrix, summarize_mixing
 
 KINDS = ["full", "triangular", "block", "diagonal"]
 
@@ -93,12 +92,6 @@ def test_a_map_that_does_not_fit_says_what_it_needs_and_what_to_use():
     with pytest.raises(ValueError, match=r"posterior='full' needs a 204,000 x 204,000 matrix .* GiB .*'diagonal'"):
         check_memory(layout, available=2**34)
     check_memory(Layout(2000, 100, 4000, "diagonal"), available=2**20)
-
-
-def test_local_models_that_do_not_fit_say_what_they_need():
-    with pytest.raises(ValueError, match=r"n_blocks=10000, n_draws=10 and n_frequencies=500 need 372.5 GiB"):
-        check_local_memory(10_000, 500, 10, available=2**34)
-    check_local_memory(2000, 20, 5, available=2**30)
 
 
 def test_parameters_survive_a_pickle(rng):

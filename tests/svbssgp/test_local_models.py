@@ -5,7 +5,7 @@ import pytest
 
 from helpers import naive_features
 from ssgp.rows.blocks import Rows
-from ssgp.svbssgp.local_models import block_sums, solve_blocks
+from ssgp.svbssgp.local_models import block_sums, check_local_memory, solve_blocks
 
 RIDGE = 0.6
 
@@ -70,3 +70,9 @@ def test_models_are_ridge_regressions(rows, frequencies):
         np.testing.assert_allclose(models.whitener[k].T @ models.whitener[k], np.linalg.inv(gamma), atol=1e-5)
         residual = y - phi @ weights
         assert models.rss[k] == pytest.approx(residual @ W @ residual + RIDGE * weights @ weights)
+
+
+def test_local_models_that_do_not_fit_say_what_they_need():
+    with pytest.raises(ValueError, match=r"n_blocks=10000, n_draws=10 and n_frequencies=500 need 372.5 GiB"):
+        check_local_memory(10_000, 500, 10, available=2**34)
+    check_local_memory(2000, 20, 5, available=2**30)

@@ -1,1 +1,1 @@
-"""What every package needs and none of them is about: files, names, checks, hooks between steps."""
+"""Tools of every package: files written whole, messages, checks, progress, budgets. Private."""

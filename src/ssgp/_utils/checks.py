@@ -1,9 +1,8 @@
 """Checks of what a user passes, with errors that say where, what and what to do instead."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from numbers import Integral
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -11,27 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
-from ssgp.spectrum.parameters import Layout
-from ssgp.spectrum.posterior import memory_needed
+from ssgp._utils.arrays import Array
 
 __all__ = [
-    "available_memory",
     "check_blocks",
     "check_count",
-    "check_gamma",
     "check_inputs",
     "check_levels",
-    "check_local_memory",
-    "check_memory",
     "check_positive",
     "check_rows",
     "check_target",
     "columns_unchanged_on_error",
 ]
-
-Array = NDArray[np.floating]
-
-CONTROL_GROUP = "/sys/fs/cgroup"
 
 
 @contextmanager
@@ -159,52 +149,3 @@ def check_target(y: ArrayLike, X: ArrayLike) -> Array:
             f"{int(np.argmin(np.isfinite(target)))}"
         )
     return target
-
-
-def check_gamma(gamma: float, local: bool) -> float:
-    """A test conditional that the objective has."""
-    if not -1 <= gamma <= 1:
-        raise ValueError(f"gamma must lie in [-1, 1], got {gamma!r}")
-    if local and gamma != 0:
-        raise ValueError(
-            f"objective='local' integrates the nuisance variables out: gamma must be 0, got {gamma!r}. "
-            "Use objective='global' for other test conditionals."
-        )
-    return gamma
-
-
-def check_memory(layout: Layout, available: int | None = None) -> None:
-    """Refuse an affine map that does not fit, and say which one would."""
-    needed, available = memory_needed(layout), available_memory() if available is None else available
-    if needed <= available:
-        return
-    raise ValueError(
-        f"posterior={layout.kind!r} needs a {layout.dimension:,} x {layout.dimension:,} matrix "
-        f"(n_frequencies={layout.n_frequencies}, {layout.n_inputs} inputs): {needed / 2**30:.1f} GiB for training, "
-        f"and {available / 2**30:.1f} GiB are available. Use posterior='diagonal', or fewer frequencies."
-    )
-
-
-def check_local_memory(n_blocks: int, n_frequencies: int, n_draws: int, available: int | None = None) -> None:
-    """Refuse local models that do not fit."""
-    needed, available = n_blocks * n_draws * (2 * n_frequencies) ** 2 * 4, available or available_memory()
-    if needed > available:
-        raise ValueError(
-            f"the local models of n_blocks={n_blocks}, n_draws={n_draws} and n_frequencies={n_frequencies} need "
-            f"{needed / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are available; lower one of the three"
-        )
-
-
-def available_memory() -> int:
-    """Bytes of memory that can still be had, as the system and its control group tell."""
-    limits = []
-    with suppress(OSError, KeyError, ValueError), open("/proc/meminfo", encoding="utf-8") as lines:
-        fields = dict(line.split(":") for line in lines)
-        limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
-    with suppress(OSError, KeyError, ValueError):
-        group = Path(CONTROL_GROUP)
-        used = int((group / "memory.current").read_text(encoding="utf-8"))
-        fields = dict(line.split() for line in (group / "memory.stat").read_text(encoding="utf-8").splitlines())
-        # Files in the cache count as used, and make room when it is asked for.
-        limits.append(int((group / "memory.max").read_text(encoding="utf-8")) - used + int(fields["inactive_file"]))
-    return max(0, min(limits, default=8 * 2**30))

@@ -1,6 +1,5 @@
 """What SSGP, VSSGP and DTC have in common: a linear model on features that are learned."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,8 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from ssgp._utils.budget import Budget
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import CallbackSupportMixin, Monitor, StepHooks
+from ssgp._utils.warning import warn_user
 from ssgp.baselines.gaussian_regressor import GaussianRegressor
 from ssgp.baselines.lbfgs import climb
 from ssgp.baselines.linear_bound import WeightPosterior
@@ -25,8 +26,7 @@ from ssgp.baselines.natural_gradient import StochasticAscent
 from ssgp.engine.threads import one_blas_thread
 from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.rows.standardizer import LEAST_NOISE, Standardizer
-from ssgp.spectrum.parameters import Hyperparameters
-from ssgp.svbssgp.fitted import in_own_units, initial_hyperparameters
+from ssgp.spectrum.parameters import Hyperparameters, initial_hyperparameters
 
 __all__ = ["FeatureRegressor", "Learned"]
 
@@ -106,11 +106,10 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         if self.batch_size is None:
             n_failed = climb(_chunks(rows), model, RowLikelihood, self.max_iter, self.tol, self.n_jobs, after_step)
             if n_failed:
-                warnings.warn(
+                warn_user(
                     f"{n_failed} of the models on the way cannot be evaluated, and were turned back from: learning may "
                     "have ended early; try other starting values",
                     ConvergenceWarning,
-                    stacklevel=4,
                 )
             return
         batches = _chunks(rows, self.batch_size)
@@ -127,11 +126,10 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
                 if after_step(ascent.model, bound):
                     break
         if ascent.n_failed:
-            warnings.warn(
+            warn_user(
                 f"{ascent.n_failed} of at most {self.max_iter} steps led to models that cannot be evaluated, and were "
                 "taken back: try a smaller learning_rate",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
@@ -182,16 +180,18 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
                 learned(model, bound)
                 return hooks.after_step(len(learned.bounds), bound - np.log(units.y_scale))
 
-            try:
+            def learn() -> None:
                 if not self._look_around(rows, learned, steps, hooks.asked_to_stop):
                     self._ascend(rows, learned.model, steps, after_step)
-            except KeyboardInterrupt:
-                warnings.warn(
+
+            Budget().attempt(
+                learn,
+                lambda: None,
+                lambda: (
                     f"learning was interrupted after {len(learned.bounds)} of at most {self.max_iter} steps; "
-                    "the model of the last completed step is returned",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
+                    "the model of the last completed step is returned"
+                ),
+            )
             fitted = self._attributes(rows, units, learned)
             vars(self).update(fitted)
             hooks.close(fitted)
@@ -208,7 +208,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
             "n_rows_": len(rows.y),
             "n_iter_": len(learned.bounds),
             "bound_": found.pop("_bound") - rows.total * float(np.log(units.y_scale)),
-            "bound_trace_": in_own_units(learned.bounds, units),
+            "bound_trace_": units.in_target_units(learned.bounds),
             "_units": units,
             "_model": model,
             **found,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ssgp import __version__
+from ssgp._version import __version__
 from ssgp.cli.errors import INTERRUPTED, WrongUsage, one_line, report
 from ssgp.cli.output import Output
 

@@ -2,7 +2,7 @@
 
 import re
 
-from ssgp._utils.checks import available_memory
+from ssgp._utils.memory import available_memory
 from ssgp.cli.errors import WrongUsage
 from ssgp.forest.sizes import LEAST_MEMORY
 from ssgp.tables.files import TableSource

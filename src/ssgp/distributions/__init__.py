@@ -1,1 +1,18 @@
-"""What a prediction is: distributions of rows, and what every regressor can be asked for."""
+"""Predictions: distributions of rows, the methods that every regressor has, and recalibration."""
+
+from ssgp.distributions.base import Distribution
+from ssgp.distributions.normal import NormalDistribution
+from ssgp.distributions.recalibrated import RecalibratedRegressor, recalibrate
+from ssgp.distributions.recalibration import Recalibration
+from ssgp.distributions.stretched import StretchedDistribution
+from ssgp.distributions.student_mixture import StudentMixture
+
+__all__ = [
+    "Distribution",
+    "NormalDistribution",
+    "RecalibratedRegressor",
+    "Recalibration",
+    "StretchedDistribution",
+    "StudentMixture",
+    "recalibrate",
+]

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp import __version__
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget
 from ssgp._utils.checks import check_count, check_inputs, check_rows, columns_unchanged_on_error
@@ -22,6 +21,7 @@ from ssgp._utils.sampling import random_rows
 from ssgp._utils.views import View
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
+from ssgp._version import __version__
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest

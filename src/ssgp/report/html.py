@@ -12,8 +12,8 @@ import numpy as np
 import scipy
 from scipy.stats import binom
 
-from ssgp import __version__
 from ssgp._utils.arrays import Array
+from ssgp._version import __version__
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay

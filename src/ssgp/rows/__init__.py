@@ -1,1 +1,1 @@
-"""Standardised rows, in memory or in files, and partitions of them."""
+"""Standardised rows, in memory or in files, and partitions of them. Private."""

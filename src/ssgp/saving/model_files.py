@@ -12,8 +12,8 @@ from safetensors.numpy import save_file
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp import __version__
 from ssgp._utils.whole_file import FilePath, check_place, whole_file
+from ssgp._version import __version__
 from ssgp.saving.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.saving.kinds import Kinds, kind_of
 from ssgp.saving.mixin import SaveMixin

@@ -1,1 +1,5 @@
-"""The mathematics of the paper's bound: features, spectra, posterior, objectives and the stochastic ascent."""
+"""The mathematics of the paper's bound: features, kernels, posterior, objectives and the stochastic ascent."""
+
+from ssgp.spectrum.bases import Base, Laplace, Logistic, Normal, StudentT
+
+__all__ = ["Base", "Laplace", "Logistic", "Normal", "StudentT"]

@@ -1,6 +1,5 @@
 """One learning run, from settings to learned parameters."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ssgp._utils.warning import warn_user
 from ssgp.rows.blocking import Blocking, SampledBlocking
 from ssgp.rows.blocks import Rows
 from ssgp.spectrum.bases import Base
@@ -138,9 +138,8 @@ def report_skipped(n_skipped: int, n_steps: int) -> None:
             "look for extreme values in X, y, sample_weight or the starting hyperparameters"
         )
     if n_skipped > SKIPPED_SHARE * n_steps:
-        warnings.warn(
+        warn_user(
             f"{n_skipped} of {n_steps} training steps were left out because their gradient was not finite; "
             "the model may not have converged",
             ConvergenceWarning,
-            stacklevel=2,
         )

@@ -14,14 +14,16 @@ however narrow the posterior has become.
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp._utils.checks import check_positive
+from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.kinds import stored, stored_by
 
-__all__ = ["Hyperparameters", "Layout", "Parameters", "PosteriorKind"]
+__all__ = ["Hyperparameters", "Layout", "Parameters", "PosteriorKind", "initial_hyperparameters"]
 
 Array = NDArray[np.floating]
 PosteriorKind = Literal["full", "triangular", "block", "diagonal"]
@@ -169,3 +171,26 @@ class Parameters:
     def __reduce__(self) -> tuple:
         """Pickle the vector, not the views."""
         return Parameters, (self.layout, self.flat)
+
+
+def initial_hyperparameters(
+    lengthscale: Any,  # noqa: ANN401  checked here
+    signal_variance: Any,  # noqa: ANN401
+    noise_variance: Any,  # noqa: ANN401
+    units: Standardizer,
+) -> Hyperparameters:
+    """Take a user's starting values to the model's units; "auto" is a rule of thumb.
+
+    A target that is not centred starts from its mean square: until its mean is learned, that is not far from noise.
+    """
+    n_inputs = len(units.x_scale)
+    start = np.full(n_inputs, 0.5 * np.sqrt(n_inputs))
+    if not _is_auto(lengthscale):
+        start = np.broadcast_to(check_positive(lengthscale, "lengthscale", n_inputs), n_inputs) / units.x_scale
+    signal = 1.0 if _is_auto(signal_variance) else check_positive(signal_variance, "signal_variance") / units.y_scale**2
+    noise = 0.5 if _is_auto(noise_variance) else check_positive(noise_variance, "noise_variance") / units.y_scale**2
+    return Hyperparameters(start, float(signal), float(noise))
+
+
+def _is_auto(value: Any) -> bool:  # noqa: ANN401  an array has no truth value, so `== "auto"` would not do
+    return isinstance(value, str) and value == "auto"

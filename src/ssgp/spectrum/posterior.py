@@ -9,17 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp._utils.memory import available_memory
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.bases import Base, is_standardized
 from ssgp.spectrum.parameters import Layout, Parameters
 
-__all__ = ["AffinePosterior", "MixingFactors", "MixingSummary", "finish", "memory_needed", "scale_matrix"]
+__all__ = ["AffinePosterior", "MixingFactors", "MixingSummary", "check_memory", "finish", "scale_matrix"]
 
 Array = NDArray[np.floating]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
-def memory_needed(layout: Layout, itemsize: int = 4) -> int:
+def _memory_needed(layout: Layout, itemsize: int = 4) -> int:
     """Bytes that this posterior takes at its peak.
 
     Training holds the mixing matrix, its gradient twice and three arrays of the optimiser's; the finished
@@ -27,6 +28,18 @@ def memory_needed(layout: Layout, itemsize: int = 4) -> int:
     """
     copies = 16 if _dense_blocks(layout) else 12
     return copies * itemsize * layout.mixing_size**2
+
+
+def check_memory(layout: Layout, available: int | None = None) -> None:
+    """Refuse an affine map that does not fit, and say which one would."""
+    needed, available = _memory_needed(layout), available_memory() if available is None else available
+    if needed <= available:
+        return
+    raise ValueError(
+        f"posterior={layout.kind!r} needs a {layout.dimension:,} x {layout.dimension:,} matrix "
+        f"(n_frequencies={layout.n_frequencies}, {layout.n_inputs} inputs): {needed / 2**30:.1f} GiB for training, "
+        f"and {available / 2**30:.1f} GiB are available. Use posterior='diagonal', or fewer frequencies."
+    )
 
 
 def deviations(parameters: Parameters, z: Array) -> Array:

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.checks import check_gamma, check_inputs
+from ssgp._utils.checks import check_inputs
 from ssgp._utils.progress import CallbackSupportMixin
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import DistributionRegressor
@@ -17,7 +17,7 @@ from ssgp.rows.partition import Partition
 from ssgp.saving.mixin import SaveMixin
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior
-from ssgp.svbssgp.conditional import Conditional
+from ssgp.svbssgp.conditional import Conditional, check_gamma
 from ssgp.svbssgp.fitted import Context
 
 __all__ = ["BlockRegressor"]

@@ -14,7 +14,7 @@ from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior, fit_noise_prior
 from ssgp.spectrum.parameters import Hyperparameters
 from ssgp.svbssgp.local_models import LocalModels, block_sums, solve_blocks
 
-__all__ = ["Conditional", "condition"]
+__all__ = ["Conditional", "check_gamma", "condition"]
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
@@ -184,3 +184,15 @@ def _local_models(rows: Rows, frequencies: Array, ridge: float, n_jobs: int | No
     with one_blas_thread():
         map_in_threads(build, tasks, n_jobs)
     return models
+
+
+def check_gamma(gamma: float, local: bool) -> float:
+    """A test conditional that the objective has."""
+    if not -1 <= gamma <= 1:
+        raise ValueError(f"gamma must lie in [-1, 1], got {gamma!r}")
+    if local and gamma != 0:
+        raise ValueError(
+            f"objective='local' integrates the nuisance variables out: gamma must be 0, got {gamma!r}. "
+            "Use objective='global' for other test conditionals."
+        )
+    return gamma

@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
-from ssgp._utils.checks import check_gamma, check_local_memory, check_memory, check_rows, columns_unchanged_on_error
+from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.rows.blocking import Blocking, choose_n_blocks
@@ -23,11 +23,14 @@ from ssgp.spectrum.learner import Learner
 from ssgp.spectrum.noise import LEARNING_PRIOR
 from ssgp.spectrum.objectives import GlobalObjective, LocalObjective
 from ssgp.spectrum.optimizers import Adam, RobbinsMonro
-from ssgp.spectrum.parameters import Layout, Parameters, PosteriorKind
+from ssgp.spectrum.parameters import Layout, Parameters, PosteriorKind, initial_hyperparameters
+from ssgp.spectrum.posterior import check_memory
 from ssgp.spectrum.trainer import NOISE_RANGE, Schedule
 from ssgp.svbssgp.block_regressor import BlockRegressor
-from ssgp.svbssgp.fit import Fitting, train_on
-from ssgp.svbssgp.fitted import Context, fitted_attributes, in_own_units, initial_hyperparameters
+from ssgp.svbssgp.conditional import check_gamma
+from ssgp.svbssgp.fit import Fit, train_on
+from ssgp.svbssgp.fitted import Context, fitted_attributes
+from ssgp.svbssgp.local_models import check_local_memory
 
 __all__ = ["SVBSSGPRegressor"]
 
@@ -312,10 +315,10 @@ class SVBSSGPRegressor(BlockRegressor):
             rows = units.rows(X, y, weight, shuffle, even_bounds(len(y), self.batch_size))
             optimizers = learner.make_optimizers()
             context = Context(units, learner.base, known, self.n_draws, draw_seed, step_rng, optimizers)
-            fitting = Fitting(learner, context, parameters, rows, blocking, self.n_jobs)
+            fit = Fit(learner, context, parameters, rows, blocking, self.n_jobs)
             bounds: list[float] = []
-            hooks = StepHooks(self, self.max_iter, lambda: fitting.attributes(bounds), monitor, self.verbose)
-            fitted = fitting.run(hooks, bounds)
+            hooks = StepHooks(self, self.max_iter, lambda: fit.attributes(bounds), monitor, self.verbose)
+            fitted = fit.run(hooks, bounds)
             vars(self).update(fitted)
             hooks.close(fitted)
         return self
@@ -362,7 +365,7 @@ class SVBSSGPRegressor(BlockRegressor):
         rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, at]), partition.n_blocks)
         n_steps, n_waiting = divmod(context.n_waiting + len(y), self.batch_size)
         bounds = train_on(learner, context, parameters, rows, n_steps, self.batch_size) if n_steps else []
-        trace = np.concatenate([self.bound_trace_, in_own_units(bounds, context.units)])
+        trace = np.concatenate([self.bound_trace_, context.units.in_target_units(bounds)])
         context = replace(context, n_waiting=n_waiting)
         vars(self).update(fitted_attributes(context, parameters, rows, partition, trace, self.n_jobs))
         return self

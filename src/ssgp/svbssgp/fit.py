@@ -1,12 +1,10 @@
-"""What `fit` and `partial_fit` do once everything is checked and settled."""
+"""Steps of `fit` and `partial_fit` once everything is checked and settled."""
 
-import warnings
 from dataclasses import dataclass
 from math import log
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
-
+from ssgp._utils.budget import Budget
 from ssgp._utils.progress import StepHooks
 from ssgp.engine.threads import one_blas_thread
 from ssgp.rows.blocking import Blocking
@@ -14,13 +12,13 @@ from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.spectrum.learner import Learner, report_skipped
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.trainer import Schedule
-from ssgp.svbssgp.fitted import Context, fitted_attributes, in_own_units
+from ssgp.svbssgp.fitted import Context, fitted_attributes
 
-__all__ = ["Fitting", "train_on"]
+__all__ = ["Fit", "train_on"]
 
 
 @dataclass(frozen=True)
-class Fitting:
+class Fit:
     """One call of `fit`.
 
     Attributes
@@ -49,7 +47,7 @@ class Fitting:
     def attributes(self, bounds: list[float]) -> dict[str, Any]:
         """Fitted attributes as of now, after as many steps as there are bounds."""
         partition, blocked = self.blocking(self.rows, self.learner.metric(self.parameters))
-        trace, parameters = in_own_units(bounds, self.context.units), self.parameters.copy()
+        trace, parameters = self.context.units.in_target_units(bounds), self.parameters.copy()
         return fitted_attributes(self.context.copy(), parameters, blocked, partition, trace, self.n_jobs)
 
     def run(self, hooks: StepHooks, bounds: list[float]) -> dict[str, Any]:
@@ -59,30 +57,24 @@ class Fitting:
             bounds.append(bound)
             return hooks.after_step(len(bounds), bound - log(self.context.units.y_scale))
 
-        context, limit = self.context, self.learner.schedule.max_iter
+        context, budget = self.context, Budget()
         with one_blas_thread():
-            try:
-                self.learner.ascend(
+            budget.attempt(
+                lambda: self.learner.ascend(
                     self.parameters, self.rows, self.blocking, context.optimizers, context.step_rng, after_step
-                )
-            except KeyboardInterrupt:
-                _warn(
-                    f"training was interrupted after {len(bounds)} of at most {limit} steps; "
+                ),
+                lambda: None,
+                lambda: (
+                    f"training was interrupted after {len(bounds)} of at most {self.learner.schedule.max_iter} steps; "
                     "the model of the last completed step is returned"
-                )
-            try:
-                return self.attributes(bounds)
-            except KeyboardInterrupt:
-                _warn(
-                    "interrupted while the local models were built; building them, without which there is no model. "
-                    "Interrupt again to give up"
-                )
-                return self.attributes(bounds)
-
-
-def _warn(message: str) -> None:
-    """Warn at the line that called `fit`: four frames of this library and scikit-learn lie between."""
-    warnings.warn(message, ConvergenceWarning, stacklevel=5)
+                ),
+            )
+            return budget.attempt(
+                lambda: self.attributes(bounds),
+                lambda: self.attributes(bounds),
+                "interrupted while the local models were built; building them, without which there is no model. "
+                "Interrupt again to give up",
+            )
 
 
 def train_on(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssgp._utils.checks import check_blocks, check_positive
+from ssgp._utils.checks import check_blocks
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import Partition
 from ssgp.rows.standardizer import Standardizer
@@ -15,11 +15,11 @@ from ssgp.saving.kinds import stored
 from ssgp.spectrum.bases import Base
 from ssgp.spectrum.learner import Optimizers
 from ssgp.spectrum.noise import LEARNING_PRIOR
-from ssgp.spectrum.parameters import Hyperparameters, Parameters
+from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import finish
 from ssgp.svbssgp.conditional import condition
 
-__all__ = ["Context", "fitted_attributes", "initial_hyperparameters"]
+__all__ = ["Context", "fitted_attributes"]
 
 Array = NDArray[np.floating]
 
@@ -126,31 +126,3 @@ def fitted_attributes(
         "_rows": rows,
         "_conditional": conditional,
     }
-
-
-def in_own_units(bounds: list[float], units: Standardizer) -> Array:
-    """Bounds per row of the standardised target, as bounds per row of the target in its own units."""
-    return np.asarray(bounds, dtype=float) - np.log(units.y_scale)
-
-
-def initial_hyperparameters(
-    lengthscale: Any,  # noqa: ANN401  checked here
-    signal_variance: Any,  # noqa: ANN401
-    noise_variance: Any,  # noqa: ANN401
-    units: Standardizer,
-) -> Hyperparameters:
-    """Take a user's starting values to the model's units; "auto" is a rule of thumb.
-
-    A target that is not centred starts from its mean square: until its mean is learned, that is not far from noise.
-    """
-    n_inputs = len(units.x_scale)
-    start = np.full(n_inputs, 0.5 * np.sqrt(n_inputs))
-    if not _is_auto(lengthscale):
-        start = np.broadcast_to(check_positive(lengthscale, "lengthscale", n_inputs), n_inputs) / units.x_scale
-    signal = 1.0 if _is_auto(signal_variance) else check_positive(signal_variance, "signal_variance") / units.y_scale**2
-    noise = 0.5 if _is_auto(noise_variance) else check_positive(noise_variance, "noise_variance") / units.y_scale**2
-    return Hyperparameters(start, float(signal), float(noise))
-
-
-def _is_auto(value: Any) -> bool:  # noqa: ANN401  an array has no truth value, so `== "auto"` would not do
-    return isinstance(value, str) and value == "auto"

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.memory import available_memory
 from ssgp.engine.ridge import LeafSums, solve_ridge, sum_products
 from ssgp.engine.stacks import stack_leaves
 from ssgp.rows.blocks import Rows
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.features import features
 
-__all__ = ["LocalModels", "block_sums", "solve_blocks"]
+__all__ = ["LocalModels", "block_sums", "check_local_memory", "solve_blocks"]
 
 # Rows whose features are held at once.
 ROWS_AT_ONCE = 8192
@@ -62,3 +63,13 @@ def solve_blocks(sums: LeafSums, ridge: float) -> LocalModels:
     solution = solve_ridge(sums.products, None, ridge, np.eye(sums.products.shape[1] - 1))
     weights, whitener = solution.weights.astype(np.float32), solution.sketch.astype(np.float32)
     return LocalModels(weights, whitener, sums.count, solution.rss)
+
+
+def check_local_memory(n_blocks: int, n_frequencies: int, n_draws: int, available: int | None = None) -> None:
+    """Refuse local models that do not fit."""
+    needed, available = n_blocks * n_draws * (2 * n_frequencies) ** 2 * 4, available or available_memory()
+    if needed > available:
+        raise ValueError(
+            f"the local models of n_blocks={n_blocks}, n_draws={n_draws} and n_frequencies={n_frequencies} need "
+            f"{needed / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are available; lower one of the three"
+        )

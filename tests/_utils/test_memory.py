@@ -2,14 +2,14 @@
 
 import pytest
 
-from ssgp._utils import checks as validation
-from ssgp._utils.checks import available_memory
+from ssgp._utils import memory
+from ssgp._utils.memory import available_memory
 
 
 @pytest.fixture
 def group(tmp_path, monkeypatch):
     """Write what a control group says."""
-    monkeypatch.setattr(validation, "CONTROL_GROUP", str(tmp_path))
+    monkeypatch.setattr(memory, "CONTROL_GROUP", str(tmp_path))
 
     def say(most, used, cached):
         (tmp_path / "memory.max").write_text(f"{most}\n")
