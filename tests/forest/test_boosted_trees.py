@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from ssgp.forest.boosted_trees import LEAF, BoostedTrees, grow
+from ssgp.forest.boosted_trees import BoostedTrees, grow
+from ssgp.forest.sklearn_trees import LEAF
 
 
 @pytest.fixture(scope="module")
