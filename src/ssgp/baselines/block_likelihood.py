@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.feature_maps import InducingMap
 from ssgp.baselines.inducing import InducingFeatures
 from ssgp.baselines.linear_bound import Sums, WeightPosterior
@@ -22,8 +22,6 @@ from ssgp.rows.blocks import Block
 from ssgp.spectrum.noise import LOG_TWO_PI
 
 __all__ = ["BlockLikelihood", "SolvedBlock", "solve_block"]
-
-Array = NDArray[np.floating]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from ssgp.baselines.feature_regressor import FeatureRegressor
@@ -12,8 +12,6 @@ from ssgp.baselines.inducing_regressor import InducingRegressor
 from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["DTCRegressor"]
-
-Array = NDArray[np.floating]
 
 
 @stored_estimator()

@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp.baselines.gaussian_regressor import GaussianRegressor
 from ssgp.rows.standardizer import Standardizer
@@ -20,7 +21,6 @@ from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["ExactGPRegressor"]
 
-Array = NDArray[np.floating]
 
 # Its annotations, inferred from defaults, are narrower than what it takes.
 _Process: Any = GaussianProcessRegressor

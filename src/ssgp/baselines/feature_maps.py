@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.inducing import InducingFeatures
 from ssgp.baselines.linear_bound import FeatureGradient, Moments
 from ssgp.baselines.squared_exponential import SquaredExponential
@@ -19,8 +19,6 @@ from ssgp.saving.kinds import stored
 from ssgp.spectrum.features import features, frequency_gradient
 
 __all__ = ["FeatureMap", "InducingMap", "SpectralMap", "VariationalMap"]
-
-Array = NDArray[np.floating]
 
 
 class FeatureMap(Protocol):

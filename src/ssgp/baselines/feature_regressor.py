@@ -8,12 +8,13 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.budget import Budget
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import CallbackSupportMixin, Monitor, StepHooks
@@ -30,7 +31,6 @@ from ssgp.spectrum.parameters import Hyperparameters, initial_hyperparameters
 
 __all__ = ["FeatureRegressor", "Learned"]
 
-Array = NDArray[np.floating]
 AfterStep = Callable[[Model, float], bool]
 
 # Rows whose features are held at once, in each thread.

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.squared_exponential import SquaredExponential
 from ssgp.baselines.triangular import CholeskyFactor
 from ssgp.saving.kinds import stored
 
 __all__ = ["InducingFeatures", "InducingGradient"]
 
-Array = NDArray[np.floating]
 
 # Relative to the variance: what keeps K_uu positive definite where inducing inputs meet.
 JITTER = 1e-6

@@ -1,9 +1,9 @@
 """What DTC and PIC have in common: inducing inputs, and where they begin."""
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.block_likelihood import inducing_of
 from ssgp.baselines.feature_maps import InducingMap
 from ssgp.baselines.feature_regressor import FeatureRegressor
@@ -13,7 +13,6 @@ from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["InducingRegressor"]
 
-Array = NDArray[np.floating]
 
 # Rows that k-means looks at.
 CLUSTERED_ROWS = 20_000

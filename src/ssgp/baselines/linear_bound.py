@@ -16,16 +16,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.triangular import CholeskyFactor
 from ssgp.rows.blocks import Block
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import LOG_TWO_PI
 
 __all__ = ["FeatureGradient", "Moments", "Sums", "WeightPosterior", "feature_gradient"]
-
-Array = NDArray[np.floating]
 
 
 class Moments(NamedTuple):

@@ -4,9 +4,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.block_likelihood import BlockLikelihood, SolvedBlock, inducing_of, solve_block
 from ssgp.baselines.feature_regressor import AfterStep, FeatureRegressor
 from ssgp.baselines.inducing_regressor import InducingRegressor
@@ -20,7 +21,6 @@ from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["PICRegressor"]
 
-Array = NDArray[np.floating]
 
 # Rows of a block, where it is left to us: their covariance is factorised in every step.
 BLOCK_ROWS = 200

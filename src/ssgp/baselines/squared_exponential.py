@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.saving.kinds import stored
 
 __all__ = ["SquaredExponential"]
-
-Array = NDArray[np.floating]
 
 
 @stored()

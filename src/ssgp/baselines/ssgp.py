@@ -6,9 +6,10 @@ from numbers import Integral, Real
 from typing import ClassVar, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.feature_maps import SpectralMap
 from ssgp.baselines.feature_regressor import FeatureRegressor, Learned
 from ssgp.baselines.lbfgs import climb
@@ -19,7 +20,6 @@ from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["SSGPRegressor"]
 
-Array = NDArray[np.floating]
 
 # Steps of the short runs that choose where to begin, and rows they look at.
 TRIAL_STEPS = 15

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, get_blas_funcs, get_lapack_funcs
+
+from ssgp._utils.arrays import Array
 
 __all__ = ["CholeskyFactor"]
 
-Array = NDArray[np.floating]
 
 (_multiply,) = get_blas_funcs(("trmm",), dtype=np.float64)
 _invert_triangle, _invert_matrix = get_lapack_funcs(("trtri", "potri"), dtype=np.float64)

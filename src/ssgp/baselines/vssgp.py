@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from ssgp.baselines.feature_maps import VariationalMap
@@ -16,7 +16,6 @@ from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["VSSGPRegressor"]
 
-Array = NDArray[np.floating]
 
 # The posterior begins this narrow, in deviations of the prior: wider waves fade before the data is reached.
 START_DEVIATION = 0.1

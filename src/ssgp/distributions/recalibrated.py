@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor
@@ -19,7 +20,6 @@ from ssgp.saving.mixin import SaveMixin, stored_estimator
 
 __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "recalibrate"]
 
-Array = NDArray[np.floating]
 
 # Four numbers are learned: fewer rows say too little of them, and more rows hardly more.
 LEAST_ROWS, MOST_ROWS = 20, 10_000
@@ -186,7 +186,7 @@ def original(regressor: Any) -> Any:  # noqa: ANN401  any regressor of the libra
     return regressor.regressor if isinstance(regressor, RecalibratedRegressor) else regressor
 
 
-def _some_rows(y: Array, weight: Array | None) -> NDArray[np.integer]:
+def _some_rows(y: Array, weight: Array | None) -> Indices:
     """Which rows to learn from: those that count, or so many of them at random, in their order."""
     known = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
     if len(known) < LEAST_ROWS:

@@ -10,14 +10,12 @@ from functools import cached_property
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, expit, gammaln
 
+from ssgp._utils.arrays import Array
 from ssgp.saving.kinds import stored
 
 __all__ = ["Base", "Laplace", "Logistic", "Normal", "StudentT", "check_base", "is_standardized", "resolve_base"]
-
-Array = NDArray[np.floating]
 
 
 @runtime_checkable

@@ -1,11 +1,11 @@
 """Trigonometric features and the sparse spectrum kernel they span (eq. 2)."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ssgp._utils.arrays import Array
 
 __all__ = ["features", "frequency_gradient", "spectral_kernel", "trend_features"]
 
-Array = NDArray[np.floating]
 TWO_PI = 2.0 * np.pi
 
 

@@ -6,12 +6,12 @@ one for each frequency, everything stays normal and closed form.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
+
+from ssgp._utils.arrays import Array
 
 __all__ = ["KERNELS", "tail_scales"]
 
-Array = NDArray[np.floating]
 
 KERNELS: dict[str, float | None] = {
     "squared-exponential": None,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.warning import warn_user
 from ssgp.rows.blocking import Blocking, SampledBlocking
 from ssgp.rows.blocks import Rows
@@ -19,7 +19,6 @@ from ssgp.spectrum.trainer import NOISE_RANGE, BoundEstimator, Schedule, Trainer
 
 __all__ = ["Learner", "report_skipped"]
 
-Array = NDArray[np.floating]
 Optimizers = tuple[Optimizer, Optimizer]
 
 # Where blocks drive the gradient and the metric is learned, the first round's blocks are in

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
+from ssgp._utils.arrays import Array
 from ssgp.saving.kinds import stored
 
-__all__ = ["LEARNING_PRIOR", "NoisePrior", "fit_noise_prior"]
+__all__ = ["LEARNING_PRIOR", "LOG_TWO_PI", "NoisePrior", "fit_noise_prior"]
 
-Array = NDArray[np.floating]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 

@@ -16,12 +16,10 @@ from ssgp._utils.arrays import Array
 from ssgp.engine.ridge import invert_ridge, needs_double
 from ssgp.rows.blocks import Block
 from ssgp.spectrum.features import features, frequency_gradient, trend_features
-from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior
+from ssgp.spectrum.noise import LEARNING_PRIOR, LOG_TWO_PI, NoisePrior
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["BlockGradient", "Draw", "GlobalObjective", "LocalObjective", "Objective"]
-
-LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True)

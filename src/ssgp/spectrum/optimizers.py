@@ -3,13 +3,11 @@
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.saving.kinds import stored_by
 
 __all__ = ["Adam", "Optimizer", "RobbinsMonro"]
-
-Array = NDArray[np.floating]
 
 
 class Optimizer(Protocol):

@@ -17,15 +17,14 @@ from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_positive
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.kinds import stored, stored_by
 
 __all__ = ["Hyperparameters", "Layout", "Parameters", "PosteriorKind", "initial_hyperparameters"]
 
-Array = NDArray[np.floating]
 PosteriorKind = Literal["full", "triangular", "block", "diagonal"]
 
 

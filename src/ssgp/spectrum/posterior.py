@@ -7,17 +7,15 @@ Functions here work on `Parameters` (whitened coordinates, see there);
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.memory import available_memory
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.bases import Base, is_standardized
+from ssgp.spectrum.noise import LOG_TWO_PI
 from ssgp.spectrum.parameters import Layout, Parameters
 
 __all__ = ["AffinePosterior", "MixingFactors", "MixingSummary", "check_memory", "finish", "scale_matrix"]
-
-Array = NDArray[np.floating]
-LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
 def _memory_needed(layout: Layout, itemsize: int = 4) -> int:

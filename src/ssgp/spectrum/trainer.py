@@ -6,8 +6,8 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.rows.blocks import Rows
 from ssgp.spectrum.bases import Base
 from ssgp.spectrum.objectives import BlockGradient, Draw, Objective
@@ -26,7 +26,6 @@ from ssgp.spectrum.posterior import (
 
 __all__ = ["BoundEstimator", "Estimate", "Plateau", "Schedule", "Trainer"]
 
-Array = NDArray[np.floating]
 
 N_PROBE_BLOCKS = 10
 

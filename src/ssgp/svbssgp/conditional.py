@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.blocks import Rows
 from ssgp.saving.kinds import stored
@@ -16,8 +16,6 @@ from ssgp.svbssgp.local_models import LocalModels, block_sums, solve_blocks
 
 __all__ = ["Conditional", "check_gamma", "condition"]
 
-Array = NDArray[np.floating]
-Labels = NDArray[np.integer]
 
 # Predictions are made this many rows at a time: it bounds the memory, and as every chunk
 # has the same shape a row's prediction does not depend on which rows came with it.
@@ -49,7 +47,7 @@ class Conditional:
     noise_variance: Array
 
     def moments(
-        self, X: Array, blocks: Labels, gamma: float, with_variance: bool, n_jobs: int | None
+        self, X: Array, blocks: Indices, gamma: float, with_variance: bool, n_jobs: int | None
     ) -> tuple[Array, Array | None]:
         """Mean and variance of the latent function by the law of total variance over the draws.
 
@@ -82,11 +80,11 @@ class Conditional:
             map_in_threads(predict, range(0, len(X), CHUNK), n_jobs)
         return mean, variance
 
-    def noise_at(self, blocks: Labels) -> Array:
+    def noise_at(self, blocks: Indices) -> Array:
         """Noise variance in each row's block, averaged over the draws, shape (n,)."""
         return self.noise_variance.mean(axis=0)[blocks]
 
-    def _by_draw(self, X: Array, blocks: Labels, gamma: float, with_variance: bool) -> tuple[Array, Array]:
+    def _by_draw(self, X: Array, blocks: Indices, gamma: float, with_variance: bool) -> tuple[Array, Array]:
         """Mean and variance under each draw, shape (r, n), for one chunk of rows sorted by block."""
         n_rows = len(X)
         padded = np.zeros((CHUNK, X.shape[1]), dtype=X.dtype)
@@ -105,7 +103,7 @@ class Conditional:
         return means, variances
 
     @staticmethod
-    def _spread(phi: Array, blocks: Labels, whitener: Array) -> Array:
+    def _spread(phi: Array, blocks: Indices, whitener: Array) -> Array:
         """phi^T Gamma_k^-1 phi of each row."""
         out = np.empty(len(phi))
         for rows in _runs(blocks):
@@ -114,7 +112,7 @@ class Conditional:
         return out
 
 
-def _runs(labels: Labels) -> Iterator[slice]:
+def _runs(labels: Indices) -> Iterator[slice]:
     """Slices of equal labels in a sorted array."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     starts = [0, *edges.tolist()]

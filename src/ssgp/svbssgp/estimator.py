@@ -6,11 +6,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
+from ssgp._utils.arrays import Indices
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
@@ -33,8 +34,6 @@ from ssgp.svbssgp.fitted import Context, fitted_attributes
 from ssgp.svbssgp.local_models import check_local_memory
 
 __all__ = ["SVBSSGPRegressor"]
-
-Array = NDArray[np.floating]
 
 
 @stored_estimator()
@@ -391,7 +390,7 @@ class SVBSSGPRegressor(BlockRegressor):
             least_noise=units.least_noise(NOISE_RANGE[0]),
         )
 
-    def _blocking(self, n_rows: int, labels: NDArray[np.integer] | None, seed: int) -> Blocking:
+    def _blocking(self, n_rows: int, labels: Indices | None, seed: int) -> Blocking:
         """Resolve the recipe for the blocks; `labels` are 0..p-1 where the user gave blocks."""
         if labels is not None:
             n_blocks = int(labels.max()) + 1

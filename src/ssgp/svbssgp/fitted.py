@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_blocks
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import Partition
@@ -20,8 +21,6 @@ from ssgp.spectrum.posterior import finish
 from ssgp.svbssgp.conditional import condition
 
 __all__ = ["Context", "fitted_attributes"]
-
-Array = NDArray[np.floating]
 
 
 @stored()
@@ -62,7 +61,7 @@ class Context:
         """With generator and optimizers of its own; the base, which may be a user's, stays the same object."""
         return deepcopy(self, {id(self.base): self.base})
 
-    def numbers_of(self, blocks: ArrayLike, X: Array) -> NDArray[np.integer]:
+    def numbers_of(self, blocks: ArrayLike, X: Array) -> Indices:
         """Numbers of blocks given by their labels, one a row of X."""
         known = self.block_labels
         if known is None:
