@@ -5,7 +5,6 @@ import pytest
 
 from helpers import dual_gp, naive_features
 from ssgp.rows.blocks import Block, Rows
-from ssgp.spectrum.features import spectral_kernel
 from ssgp.spectrum.parameters import Hyperparameters
 from ssgp.svbssgp.conditional import condition
 
@@ -25,10 +24,15 @@ def query():
 
 def dense_gp(block: Block, frequencies, X):
     """The GP of the sparse spectrum kernel on one block, in the dual form."""
-    A, B = block.X.astype(float), X.astype(float)
-    K = spectral_kernel(A, A, frequencies, HYPER.signal_variance)
-    K_star = spectral_kernel(B, A, frequencies, HYPER.signal_variance)
-    return dual_gp(K, K_star, HYPER.signal_variance, block.y.astype(float), HYPER.noise_variance)
+    phi, phi_star = (naive_features(A.astype(float), frequencies) for A in (block.X, X))
+    variance = HYPER.signal_variance / len(frequencies)
+    return dual_gp(
+        variance * phi @ phi.T,
+        variance * phi_star @ phi.T,
+        HYPER.signal_variance,
+        block.y.astype(float),
+        HYPER.noise_variance,
+    )
 
 
 @pytest.mark.parametrize("gamma", [-1.0, -0.4, 0.0, 0.3, 0.9, 1.0])

@@ -60,7 +60,7 @@ class Fit:
         context, budget = self.context, Budget()
         with one_blas_thread():
             budget.attempt(
-                lambda: self.learner.ascend(
+                lambda: self.learner.learn(
                     self.parameters, self.rows, self.blocking, context.optimizers, context.step_rng, after_step
                 ),
                 lambda: None,
@@ -86,7 +86,7 @@ def train_on(
         rows = rows.reorder(shuffle, even_bounds(len(shuffle), batch_size))
     trainer = learner.trainer(parameters, rows, context.optimizers, context.step_rng)
     with one_blas_thread():
-        for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
+        for _ in trainer.run(Schedule(n_steps, None, decay_share=1.0)):
             pass
     report_skipped(trainer.n_skipped, len(trainer.bounds))
     return trainer.bounds

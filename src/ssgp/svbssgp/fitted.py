@@ -17,7 +17,7 @@ from ssgp.spectrum.bases import Base
 from ssgp.spectrum.learner import Optimizers
 from ssgp.spectrum.noise import LEARNING_PRIOR
 from ssgp.spectrum.parameters import Parameters
-from ssgp.spectrum.posterior import finish
+from ssgp.spectrum.posterior import affine_posterior
 from ssgp.svbssgp.conditional import condition
 
 __all__ = ["Context", "fitted_attributes"]
@@ -100,7 +100,7 @@ def fitted_attributes(
         Threads.
     """
     units, own, m = context.units, parameters.hyperparameters, parameters.layout.n_frequencies
-    posterior = finish(parameters, context.base, own.frequency_deviation, own.weight_deviation(m))
+    posterior = affine_posterior(parameters, context.base, own.frequency_deviation, own.weight_deviation(m))
     alpha = posterior.sample(context.n_draws, np.random.default_rng(context.draw_seed))
     frequencies, weights = posterior.split(alpha)
     noise_prior = LEARNING_PRIOR.scaled(units.y_variance)
@@ -109,7 +109,7 @@ def fitted_attributes(
     noise = float(conditional.noise_variance.mean(axis=0) @ share)
     frequency_unit, weight_unit = own.frequency_deviation / units.x_scale, units.y_scale * own.weight_deviation(m)
     return {
-        "posterior_": finish(parameters, context.base, frequency_unit, weight_unit),
+        "posterior_": affine_posterior(parameters, context.base, frequency_unit, weight_unit),
         "input_mean_": units.x_mean,
         "target_mean_": units.y_mean,
         "lengthscale_": own.lengthscale * units.x_scale,
