@@ -102,7 +102,7 @@ def _check_finite(estimator: BaseEstimator, X: Array) -> None:
 
 
 def check_blocks(blocks: ArrayLike, X: Array, name: str = "blocks") -> NDArray[Any]:
-    """Labels of blocks, one a row."""
+    """Labels of blocks, one per row."""
     labels = column_or_1d(np.asarray(blocks))
     check_consistent_length(labels, X)
     missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
@@ -140,7 +140,7 @@ def check_count(value: Any, name: str, least: int) -> int:  # noqa: ANN401  chec
 
 
 def check_target(y: ArrayLike, X: ArrayLike) -> Array:
-    """Finite targets, one a row of X."""
+    """Finite targets, one per row of X."""
     target = column_or_1d(np.asarray(y, dtype=float))
     check_consistent_length(target, X)
     if not np.isfinite(target).all():

@@ -46,6 +46,10 @@ class NoisePrior:
         """b_n: a prediction's squared scale is b_n / a_n (1 + leverage)."""
         return self.scale + 0.5 * rss
 
+    def noise_after(self, n: Any, rss: Any) -> Any:  # noqa: ANN401
+        """Estimate b_n / a_n of the noise variance after n rows."""
+        return self.scale_after(rss) / self.shape_after(n)
+
     def log_evidence(self, n: Any, rss: Any) -> Any:  # noqa: ANN401
         """Part of log p(y) that depends on the prior of the noise."""
         a, b = self.shape_after(n), self.scale_after(rss)
