@@ -11,6 +11,8 @@ from scipy.special import ndtri
 from sklearn.metrics import root_mean_squared_error
 from sklearn.utils import check_array, check_consistent_length
 
+from ssgp._utils.arrays import Array, Mask
+
 __all__ = ["coverage", "mnlp", "rmse"]
 
 
@@ -86,13 +88,13 @@ def coverage(
     return _mean(inside, sample_weight)
 
 
-def _mean(row_scores: np.ndarray, sample_weight: ArrayLike | None) -> float:
-    """Mean over the rows, weighted where weights are given."""
+def _mean(row_scores: Array | Mask, sample_weight: ArrayLike | None) -> float:
+    """Mean of scores (n,) over the rows, weighted by `sample_weight` (n,) unless that is None."""
     return float(np.average(row_scores, weights=None if sample_weight is None else np.asanyarray(sample_weight)))
 
 
-def _columns(**columns: ArrayLike) -> list[np.ndarray]:
-    """Float vectors of one length, shapes (n,); an error that names the one that is no such vector."""
+def _columns(**columns: ArrayLike) -> list[Array]:
+    """Columns as float vectors of one length, shapes (n,); errors name the column."""
     checks: dict[str, Any] = {"ensure_2d": False, "dtype": float}
     checked = [
         np.asarray(check_array(column, input_name=name, **checks)).reshape(-1) for name, column in columns.items()

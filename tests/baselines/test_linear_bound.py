@@ -10,10 +10,10 @@ import pytest
 from helpers import central_difference
 from ssgp.baselines.block_likelihood import BlockLikelihood
 from ssgp.baselines.feature_maps import InducingMap, SpectralMap, VariationalMap
-from ssgp.baselines.lbfgs import climb
+from ssgp.baselines.lbfgs import maximize_bound
 from ssgp.baselines.linear_bound import Moments, Sums, WeightPosterior, feature_gradient
-from ssgp.baselines.model import AT_ONCE, Model, RowLikelihood, collapsed_bound, sum_over
-from ssgp.baselines.natural_gradient import StochasticAscent
+from ssgp.baselines.model import BLOCKS_PER_CHUNK, Model, RowLikelihood, collapsed_bound, sum_blocks
+from ssgp.baselines.natural_gradient import NaturalGradientTrainer
 from ssgp.rows.blocks import Block, Rows
 
 N, D = 30, 2
@@ -133,13 +133,13 @@ def test_a_row_of_weight_two_is_a_row_twice(likelihood, rng):
 def test_moments_of_variational_features_by_monte_carlo(rng):
     features, X, n = variational(rng), rng.normal(size=(4, D)), 400_000
     scale = np.exp(features.log_lengthscale)
-    e = features.centre + np.exp(features.log_deviation) * rng.normal(size=(n, 5, D))
-    b = features.middle + features.half_width * rng.uniform(-1, 1, size=(n, 5))
+    e = features.mean + np.exp(features.log_deviation) * rng.normal(size=(n, 5, D))
+    b = features.phase + features.half_width * rng.uniform(-1, 1, size=(n, 5))
     amplitude = np.sqrt(2 * np.exp(SIGNAL) / 5)
     means, variances, _ = features.moments(X)
     assert variances is not None
     for x, mean, variance in zip(X, means, variances, strict=True):
-        drawn = amplitude * np.cos(np.einsum("nkd,kd->nk", e, (x - features.place) / scale) + b)
+        drawn = amplitude * np.cos(np.einsum("nkd,kd->nk", e, (x - features.origin) / scale) + b)
         np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=5 * amplitude / np.sqrt(n))
         np.testing.assert_allclose(drawn.var(axis=0), variance, atol=5 * amplitude**2 / np.sqrt(n))
 
@@ -151,10 +151,10 @@ def test_predictions_of_variational_features_by_monte_carlo(rng):
     mean, variance = posterior.predict(features.moments(X))
     w = posterior.mean + rng.normal(size=(n, 5)) @ root.T
     scale, amplitude = np.exp(features.log_lengthscale), np.sqrt(2 * np.exp(SIGNAL) / 5)
-    e = features.centre + np.exp(features.log_deviation) * rng.normal(size=(n, 5, D))
-    b = features.middle + features.half_width * rng.uniform(-1, 1, size=(n, 5))
+    e = features.mean + np.exp(features.log_deviation) * rng.normal(size=(n, 5, D))
+    b = features.phase + features.half_width * rng.uniform(-1, 1, size=(n, 5))
     for i, x in enumerate(X):
-        f = np.sum(w * amplitude * np.cos(np.einsum("nkd,kd->nk", e, (x - features.place) / scale) + b), axis=1)
+        f = np.sum(w * amplitude * np.cos(np.einsum("nkd,kd->nk", e, (x - features.origin) / scale) + b), axis=1)
         assert mean[i] == pytest.approx(f.mean(), abs=5 * f.std() / np.sqrt(n))
         assert variance[i] == pytest.approx(f.var(), rel=0.02)
 
@@ -182,7 +182,7 @@ def test_divergence_of_frequencies_and_phases_by_monte_carlo(rng):
     features, n = variational(rng), 400_000
     deviation = np.exp(features.log_deviation)
     z = rng.normal(size=(n, 5, D))
-    e = features.centre + deviation * z
+    e = features.mean + deviation * z
     normal = np.sum(-0.5 * z**2 - features.log_deviation + 0.5 * e**2, axis=(1, 2))
     uniform = np.sum(np.log(2 * np.pi / (2 * features.half_width)))
     assert features.divergence()[0] == pytest.approx(normal.mean() + uniform, abs=5 * normal.std() / np.sqrt(n))
@@ -198,7 +198,7 @@ def test_gradient_of_the_divergence(rng):
 class TestBestWeights:
     def test_no_other_weights_have_a_higher_bound(self, rng):
         rows, model = table(rng, False), Model(variational(rng), -1.5)
-        sums = sum_over(rows, model, RowLikelihood, 1)
+        sums = sum_blocks(rows, model, RowLikelihood, 1)
         best, bound = WeightPosterior.best(sums)
         block, moments = rows.part(slice(None)), model.features.moments(rows.X)
 
@@ -261,8 +261,8 @@ class TestClimb:
         bounds: list[Any] = []
         bounds_too: list[Any] = []
         after, after_too = (keep_in(own, lambda _, bound: bound) for own in (bounds, bounds_too))
-        assert climb(rows, model, RowLikelihood, 200, 1e-12, 1, after) == 0
-        assert climb(rows, model, fails_between(steps, how), 200, 1e-12, 1, after_too) == len(steps)
+        assert maximize_bound(rows, model, RowLikelihood, 200, 1e-12, 1, after) == 0
+        assert maximize_bound(rows, model, fails_between(steps, how), 200, 1e-12, 1, after_too) == len(steps)
         assert bounds_too[-1] == pytest.approx(bounds[-1], abs=1e-6)
 
     def test_it_keeps_away_from_where_no_model_can_be_evaluated(self, rng):
@@ -276,17 +276,17 @@ class TestClimb:
 
         rows, start, models = table(rng, False, (0, N)), Model(spectral(rng, learn=False), 0.0), []
         after = keep_in(models, lambda model, _: model)
-        climb(rows, start, RowLikelihood, 200, 1e-12, 1, after)
+        maximize_bound(rows, start, RowLikelihood, 200, 1e-12, 1, after)
         edge = models[-1].log_noise + 0.5
         models.clear()
-        assert climb(rows, start, Fragile, 200, 1e-12, 1, after) > 0
+        assert maximize_bound(rows, start, Fragile, 200, 1e-12, 1, after) > 0
         assert edge <= models[-1].log_noise < edge + 1e-3
         assert all(np.isfinite(model.to_vector()).all() for model in models)
 
     def test_nothing_is_learned_from_a_start_that_cannot_be_evaluated(self, rng):
         rows, model, steps = table(rng, False, (0, N)), Model(spectral(rng), 0.0), []
         after = keep_in(steps, lambda *step: step)
-        assert climb(rows, model, fails_between(range(99), "raises"), 9, 0.0, 1, after) == 1
+        assert maximize_bound(rows, model, fails_between(range(99), "raises"), 9, 0.0, 1, after) == 1
         assert not steps
 
 
@@ -295,7 +295,7 @@ class TestStochasticAscent:
     def test_blocks_are_unbiased(self, likelihood, rng):
         """Statistics of the blocks, scaled to all rows and averaged, are those of all rows; so are gradients."""
         rows, model = table(rng, False, (0, 10, 20, N)), Model(inducing(rng), -1.5)
-        whole = sum_over(rows, model, likelihood, 1)
+        whole = sum_blocks(rows, model, likelihood, 1)
         posterior, _ = WeightPosterior.best(whole)
         scaled = [likelihood(model, rows.block(k)).sums().scaled(3.0) for k in range(3)]
         np.testing.assert_allclose(np.mean([s.gram for s in scaled], axis=0), whole.gram, rtol=1e-9, atol=1e-9)
@@ -305,7 +305,7 @@ class TestStochasticAscent:
 
     def test_climbs(self, rng):
         rows, model = table(rng, False, tuple(range(0, N + 1, 10))), Model(inducing(rng), 0.0)
-        ascent = StochasticAscent(rows, model, RowLikelihood, 0.02, rng)
+        ascent = NaturalGradientTrainer(rows, model, RowLikelihood, 0.02, rng)
         for _ in range(300):
             ascent.step(1.0)
         before, after = (collapsed_bound(rows, m, RowLikelihood, 1)[0] for m in (model, ascent.model))
@@ -314,7 +314,7 @@ class TestStochasticAscent:
     def test_a_bad_block_moves_nothing(self, rng):
         rows = table(rng, False, (0, N))
         rows.y[0] = np.inf
-        ascent = StochasticAscent(rows, Model(inducing(rng), 0.0), RowLikelihood, 0.02, rng)
+        ascent = NaturalGradientTrainer(rows, Model(inducing(rng), 0.0), RowLikelihood, 0.02, rng)
         before = ascent.model.to_vector()
         with np.errstate(all="ignore"):
             ascent.step(1.0)
@@ -333,7 +333,7 @@ class TestStochasticAscent:
                 super().__init__(model, block)
 
         n_evaluated, models = 0, []
-        ascent = StochasticAscent(table(rng, False, (0, N)), Model(inducing(rng), 0.0), Fragile, 0.02, rng)
+        ascent = NaturalGradientTrainer(table(rng, False, (0, N)), Model(inducing(rng), 0.0), Fragile, 0.02, rng)
         for _ in range(4):
             bound = ascent.step(1.0)
             models.append(ascent.model.to_vector())
@@ -346,11 +346,11 @@ class TestStochasticAscent:
     def test_what_starts_far_out_may_stay_there(self, rng):
         places = np.full((3, D), 63.0) + rng.normal(size=(3, D))
         model = Model(InducingMap(places, np.full(D, 9.0), 0.0), 0.0)
-        ascent = StochasticAscent(table(rng, False, (0, N)), model, RowLikelihood, 0.02, rng)
+        ascent = NaturalGradientTrainer(table(rng, False, (0, N)), model, RowLikelihood, 0.02, rng)
         ascent.step(1.0)
         moved = ascent.model.features
         assert isinstance(moved, InducingMap)
-        np.testing.assert_allclose(moved.places, places, atol=0.05)
+        np.testing.assert_allclose(moved.inputs, places, atol=0.05)
         np.testing.assert_allclose(moved.log_lengthscale, 9.0, atol=0.05)
 
 
@@ -368,11 +368,11 @@ def test_a_block_needs_inducing_features(rng):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_sums_of_many_blocks_are_the_sums_of_their_rows(rng, n_jobs):
-    n_rows = 3 * AT_ONCE + 5
+    n_rows = 3 * BLOCKS_PER_CHUNK + 5
     X, y = rng.normal(size=(n_rows, D)), rng.normal(size=n_rows)
     model = Model(inducing(rng), -1.0)
     one, many = Rows(X, y, None, np.array([0, n_rows])), Rows(X, y, None, np.arange(n_rows + 1))
-    whole, parts = sum_over(one, model, RowLikelihood, n_jobs), sum_over(many, model, RowLikelihood, n_jobs)
+    whole, parts = sum_blocks(one, model, RowLikelihood, n_jobs), sum_blocks(many, model, RowLikelihood, n_jobs)
     np.testing.assert_allclose(parts.gram, whole.gram)
     np.testing.assert_allclose(parts.cross, whole.cross)
     assert parts.constant == pytest.approx(whole.constant)

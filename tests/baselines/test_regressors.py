@@ -16,7 +16,7 @@ from helpers import dual_gp, squared_exponential, wavy
 from ssgp import DTCRegressor, ExactGPRegressor, PICRegressor, SSGPRegressor, SVBSSGPRegressor, VSSGPRegressor
 from ssgp.baselines.feature_maps import InducingMap, VariationalMap
 from ssgp.baselines.linear_bound import WeightPosterior, feature_gradient
-from ssgp.baselines.model import Model, RowLikelihood, sum_over
+from ssgp.baselines.model import Model, RowLikelihood, sum_blocks
 from ssgp.metrics import rmse
 from ssgp.rows.blocks import Rows
 
@@ -159,7 +159,7 @@ class TestPIC:
         from ssgp.baselines.block_likelihood import BlockLikelihood
 
         pic, dtc = (
-            WeightPosterior.best(sum_over(rows, model, kind, 1))[0] for kind in (BlockLikelihood, RowLikelihood)
+            WeightPosterior.best(sum_blocks(rows, model, kind, 1))[0] for kind in (BlockLikelihood, RowLikelihood)
         )
         new = rng.normal(size=(10, 2))
         np.testing.assert_allclose(features.inducing(new) @ pic.mean, features.inducing(new) @ dtc.mean, atol=1e-3)
@@ -242,11 +242,11 @@ def test_vssgp_is_svbssgp_with_a_factorised_posterior():
     centre, weights = model.posterior_.split(shift)
     deviation, weight_scale = model.posterior_.split(scale if scale.ndim == 1 else np.diagonal(scale))
     features = VariationalMap(
-        centre=2 * np.pi * np.tile(centre, (2, 1)),
+        mean=2 * np.pi * np.tile(centre, (2, 1)),
         log_deviation=np.log(2 * np.pi * np.tile(np.abs(deviation), (2, 1))),
-        place=np.zeros((12, 2)),
-        middle=np.repeat([0.0, -0.5 * np.pi], 6),
-        width=np.full(12, -20.0),
+        origin=np.zeros((12, 2)),
+        phase=np.repeat([0.0, -0.5 * np.pi], 6),
+        width_logit=np.full(12, -20.0),
         log_lengthscale=np.zeros(2),
         log_signal=float(np.log(6.0)),
     )
@@ -358,7 +358,7 @@ def test_a_start_that_is_the_best_there_is_counts():
 
 def test_pic_factorises_a_block_once_for_many_rows(fitted, monkeypatch):
     model, X = fitted[0]["PIC+"], np.tile(fitted[1], (100, 1))
-    assert len(X) > ssgp.baselines.gaussian_regressor.PREDICT_ROWS
+    assert len(X) > ssgp.baselines.gaussian_regressor.ROWS_PER_CHUNK
     solved, solve = [], ssgp.baselines.pic.solve_block
     monkeypatch.setattr(ssgp.baselines.pic, "solve_block", lambda *given: solved.append(1) or solve(*given))
     mean = model.predict(X)
@@ -369,14 +369,14 @@ def test_pic_factorises_a_block_once_for_many_rows(fitted, monkeypatch):
 def test_pic_predicts_some_rows_of_a_block_at_a_time(fitted, monkeypatch):
     models, X, *_ = fitted
     whole = models["PIC+"].predict(X, return_std=True)
-    monkeypatch.setattr(ssgp.baselines.pic, "ROWS_AT_WORK", 7)
+    monkeypatch.setattr(ssgp.baselines.pic, "ROWS_PER_TASK", 7)
     np.testing.assert_allclose(models["PIC+"].predict(X, return_std=True), whole, rtol=1e-9)
 
 
 def test_the_exact_process_holds_few_covariances_at_once(fitted, monkeypatch):
     model, X = fitted[0]["exact GP"], fitted[1]
     whole = model.predict(X, return_std=True)
-    monkeypatch.setattr(ssgp.baselines.exact, "COVARIANCES", 7 * model.n_rows_)
+    monkeypatch.setattr(ssgp.baselines.exact, "COVARIANCES_PER_CHUNK", 7 * model.n_rows_)
     np.testing.assert_allclose(model.predict(X, return_std=True), whole, rtol=1e-8)
 
 

@@ -58,7 +58,7 @@ def test_a_killed_fit_goes_on_to_the_same_model(table, tmp_path, monkeypatch, n_
     assert len(kept) == 1 + n_fitted
     assert kept[-1] == "learned.safetensors"
     left = killed_after(monkeypatch, builder, "fit_tree", 100)
-    killed_after(monkeypatch, Learner, "ascend", 0)
+    killed_after(monkeypatch, Learner, "learn", 0)
     again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path / "parts")
     assert 100 - left[0] == 6 - n_fitted
     np.testing.assert_array_equal(again.predict_interval(X), whole.predict_interval(X))
@@ -71,7 +71,7 @@ def test_a_killed_fit_goes_on_to_the_same_model(table, tmp_path, monkeypatch, n_
 def test_killed_while_it_learns_it_begins_anew(table, tmp_path, monkeypatch):
     X, y = table
     with monkeypatch.context() as patch:
-        killed_after(patch, Learner, "ascend", 0)
+        killed_after(patch, Learner, "learn", 0)
         with pytest.raises(Killed):
             SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
@@ -84,7 +84,7 @@ def test_learning_that_was_cut_short_is_not_kept(table, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     X, y = table
-    monkeypatch.setattr(Learner, "ascend", interrupt)
+    monkeypatch.setattr(Learner, "learn", interrupt)
     with pytest.warns(UserWarning, match="learning was interrupted"):
         SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]

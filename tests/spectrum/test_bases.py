@@ -101,7 +101,7 @@ class WrongShape(WrongScore):
 def test_a_users_base_is_checked():
     with pytest.raises(ValueError, match="score"):
         check_base(WrongScore(), 4)
-    with pytest.raises(ValueError, match="one value a row"):
+    with pytest.raises(ValueError, match="one value per row"):
         check_base(WrongShape(), 4)
     with pytest.raises(ValueError, match=r"base.sample\(rng, \(8, 4\)\) must return that shape, got \(8, 3\)"):
         check_base(FixedDimension(), 4)

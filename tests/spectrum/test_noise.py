@@ -67,7 +67,7 @@ def test_odd_blocks_give_a_finite_prior(n, rss):
 def test_blocks_alike_agree_on_their_variance():
     n, rss = np.full(300, 50.0), np.full(300, 25.0)
     prior = fit_noise_prior(n, rss)
-    np.testing.assert_allclose(prior.scale_after(rss) / prior.shape_after(n), 0.5, rtol=0.05)
+    np.testing.assert_allclose(prior.noise_after(n, rss), 0.5, rtol=0.05)
     # And a new block is expected to be like them.
     assert prior.scale / prior.shape == pytest.approx(0.5, rel=0.05)
 

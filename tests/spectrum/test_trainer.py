@@ -15,7 +15,7 @@ from ssgp.spectrum.objectives import GlobalObjective, LocalObjective
 from ssgp.spectrum.optimizers import Adam, RobbinsMonro
 from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
 from ssgp.spectrum.posterior import mixing_gradient, summarize_mixing
-from ssgp.spectrum.trainer import BoundEstimator, Plateau, Schedule, Trainer
+from ssgp.spectrum.trainer import PROBES_PER_PLATEAU, BoundEstimator, Plateau, Schedule, Trainer
 
 KINDS = ["full", "triangular", "block", "diagonal"]
 
@@ -66,7 +66,7 @@ def test_gradient_against_central_differences(kind, base, weighted, rng):
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("tail", [None, np.array([[0.4], [2.5]])], ids=["normal", "tail"])
+@pytest.mark.parametrize("tail", [1.0, np.array([[0.4], [2.5]])], ids=["normal", "tail"])
 @pytest.mark.parametrize("trend", [False, True], ids=["waves", "trend"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradient_of_the_local_objective_against_central_differences(kind, trend, tail, rng):
@@ -74,7 +74,7 @@ def test_gradient_of_the_local_objective_against_central_differences(kind, trend
     parameters = Parameters(layout, 0.3 * rng.normal(size=sum(layout.sizes)))
     parameters.flat[~free_entries(parameters)] = 0.0
     rows = table(rng)
-    estimator = BoundEstimator(LocalObjective(trend=trend), Normal(), learn_hyperparameters=True, tail=tail)
+    estimator = BoundEstimator(LocalObjective(trend=trend), Normal(), learn_hyperparameters=True, tail_scales=tail)
     z = estimator.draw(layout, 2, rng)
 
     def bound(flat):
@@ -98,8 +98,10 @@ def test_a_tail_is_a_factor_of_the_frequencies(rng):
             seen.append(draw.frequencies)
             return super().__call__(block, draw, hyperparameters)
 
-    for factors in (None, tail):
-        BoundEstimator(Spy(), Normal(), True, tail=factors)(parameters, summarize_mixing(parameters), rows, [0], z)
+    for factors in (1.0, tail):
+        BoundEstimator(Spy(), Normal(), True, tail_scales=factors)(
+            parameters, summarize_mixing(parameters), rows, [0], z
+        )
     np.testing.assert_allclose(seen[1], tail * seen[0])
 
 
@@ -283,8 +285,8 @@ def test_robbins_monro_climbs_the_bound(rng):
 
 class TestPlateau:
     def test_a_flat_sequence_ends_after_the_patience(self):
-        plateau = Plateau(0.1, patience=3)
-        assert [plateau.update(v) for v in (1.0, 2.0, 2.05, 1.9, 2.09)] == [False, False, False, False, True]
+        plateau, flat = Plateau(0.1), [2.05, 1.9] * (PROBES_PER_PLATEAU // 2)
+        assert [plateau.update(v) for v in (1.0, 2.0, *flat)] == [False] * (1 + len(flat)) + [True]
 
     def test_a_rising_sequence_does_not(self):
         plateau = Plateau(0.1)

@@ -241,7 +241,7 @@ class TestStopping:
         import ssgp.svbssgp.fitted
 
         X, y, _ = waves
-        left, build = [presses], ssgp.svbssgp.conditional.condition
+        left, build = [presses], ssgp.svbssgp.conditional.build_conditional
 
         def interrupted(*arguments):
             if left[0]:
@@ -249,7 +249,7 @@ class TestStopping:
                 raise KeyboardInterrupt
             return build(*arguments)
 
-        monkeypatch.setattr(ssgp.svbssgp.fitted, "condition", interrupted)
+        monkeypatch.setattr(ssgp.svbssgp.fitted, "build_conditional", interrupted)
         model = quick(max_iter=20)
         obeyed = pytest.raises(KeyboardInterrupt) if presses == 2 else nullcontext()
         with pytest.warns(ConvergenceWarning, match="interrupted while the local models were built"), obeyed:

@@ -1,4 +1,4 @@
-"""Blocks that are exact within: the likelihood of PIC (Snelson and Ghahramani 2007; Hoang et al. 2015).
+"""Likelihood of blocks whose rows keep their covariance: PIC (Snelson and Ghahramani 2007; Hoang et al. 2015).
 
 Given the inducing values, blocks are independent, and within a block the residual process keeps its covariance:
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.feature_maps import InducingMap
 from ssgp.baselines.inducing import InducingFeatures
 from ssgp.baselines.linear_bound import Sums, WeightPosterior
@@ -21,9 +21,10 @@ from ssgp.baselines.triangular import CholeskyFactor
 from ssgp.rows.blocks import Block
 from ssgp.spectrum.noise import LOG_TWO_PI
 
-__all__ = ["BlockLikelihood", "SolvedBlock", "solve_block"]
+__all__ = ["BlockLikelihood", "SolvedBlock", "inducing_features", "solve_block"]
 
-Array = NDArray[np.floating]
+# Share of the variance that is added to the diagonal of C_k, which keeps it positive definite where psi explains all.
+JITTER = 1e-9
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ class SolvedBlock:
     X, y : arrays of shape (n, d), (n,)
         The rows.
     covariance : array of shape (n, n)
-        K_kk.
+        Prior covariance K_kk.
     cross : array of shape (n, k)
         Covariances of the rows with the inducing values.
     psi : array of shape (n, k)
         Features.
     factor : CholeskyFactor
-        Of C_k.
+        Factor of C_k.
     """
 
     X: Array
@@ -53,11 +54,11 @@ class SolvedBlock:
 
     @cached_property
     def whitened(self) -> Array:
-        """Features of independent rows of unit noise, shape (n, k)."""
+        """Features of as many independent rows with unit noise, shape (n, k)."""
         return self.factor.solve_columns(self.psi)
 
 
-def inducing_of(model: Model) -> InducingFeatures:
+def inducing_features(model: Model) -> InducingFeatures:
     """The model's inducing features."""
     features = model.features
     if not isinstance(features, InducingMap):
@@ -67,8 +68,8 @@ def inducing_of(model: Model) -> InducingFeatures:
 
 def solve_block(model: Model, block: Block) -> SolvedBlock:
     """Factorise a block's covariance; a row of weight w has noise / w."""
-    inducing, X = inducing_of(model), block.X.astype(float)
-    covariance, cross = inducing.kernel(X, X), inducing.kernel(X, inducing.places)
+    inducing, X = inducing_features(model), block.X.astype(float)
+    covariance, cross = inducing.kernel(X, X), inducing.kernel(X, inducing.inputs)
     psi = inducing.from_covariance(cross)
     C = covariance - psi @ psi.T
     C[np.diag_indices(len(C))] += _noise(model, block)
@@ -76,13 +77,13 @@ def solve_block(model: Model, block: Block) -> SolvedBlock:
 
 
 def _noise(model: Model, block: Block) -> Array:
-    """Of the rows, shape (n,), with what keeps C_k positive definite where psi explains everything."""
+    """Noise variances of the rows, with jitter, shape (n,)."""
     noise = np.full(len(block.y), model.noise) if block.weight is None else model.noise / block.weight
-    return noise + 1e-9 * float(np.exp(model.features.log_signal))
+    return noise + JITTER * float(np.exp(model.features.log_signal))
 
 
 class BlockLikelihood:
-    """Rows of a block are dependent given the weights; blocks are not."""
+    """Likelihood of a block whose rows are dependent given the weights; blocks are independent."""
 
     def __init__(self, model: Model, block: Block) -> None:
         self.model, self.block, self.solved = model, block, solve_block(model, block)
@@ -92,43 +93,47 @@ class BlockLikelihood:
         solved = self.solved
         features, y = solved.whitened, solved.factor.solve(solved.y)
         constant = float(y @ y) + solved.factor.log_determinant + len(y) * LOG_TWO_PI
-        return Sums(features.T @ features, y @ features, constant + self._repeats()[0])
+        return Sums(features.T @ features, y @ features, constant + self._weight_terms()[0])
 
-    def _repeats(self) -> tuple[float, float]:
-        """Minus twice what is left of the log density of rows that count for several, and its slope in log noise.
+    def _weight_terms(self) -> tuple[float, float]:
+        """Terms of minus twice the log likelihood that weights add, and their derivative with respect to log noise.
 
         A row of weight w, N(y | f, noise)^w, is N(y | f, noise / w) times (2 pi noise)^-(w - 1)/2 w^-1/2.
         """
         if self.block.weight is None:
             return 0.0, 0.0
         weight = self.block.weight.astype(float)
-        more = float(np.sum(weight - 1.0))
-        return more * (self.model.log_noise + LOG_TWO_PI) + float(np.log(weight).sum()), more
+        excess = float(np.sum(weight - 1.0))
+        return excess * (self.model.log_noise + LOG_TWO_PI) + float(np.log(weight).sum()), excess
 
     def gradient(self, posterior: WeightPosterior) -> tuple[float, Array]:
-        """Expected log likelihood of the block and its gradient with respect to the model's flat vector."""
-        inducing, solved = inducing_of(self.model), self.solved
-        psi, factor = solved.psi, solved.factor
-        error = factor.solve_transposed(factor.solve(solved.y - psi @ posterior.mean))
-        along = factor.solve_columns_transposed(solved.whitened)
-        spread = along @ posterior.covariance
-        # Derivative of the expected log likelihood with respect to C_k, which holds K_kk, psi and the noise.
-        by_C = 0.5 * (np.outer(error, error) + spread @ along.T - factor.matrix_inverse())
-        by_psi = np.outer(error, posterior.mean) - spread - 2.0 * (by_C @ psi)
-        found = inducing.gradient(solved.X, solved.cross, psi, by_psi)
-        kernel = inducing.kernel
-        _, _, by_length, by_signal = kernel.gradient(solved.X, solved.X, solved.covariance, by_C)
-        noise, diagonal = _noise(self.model, self.block), np.diagonal(by_C)
-        floor = 1e-9 * kernel.variance
-        residual = float((solved.y - psi @ posterior.mean) @ error) + float(np.sum(spread * psi))
-        repeats, by_repeats = self._repeats()
-        value = -0.5 * (residual + factor.log_determinant + len(psi) * LOG_TWO_PI + repeats)
-        gradient = np.concatenate(
+        """Expected log likelihood of the block, and its gradient with respect to the model's flat vector."""
+        psi, factor = self.solved.psi, self.solved.factor
+        residual = self.solved.y - psi @ posterior.mean
+        error = factor.solve_transposed(factor.solve(residual))
+        solved_psi = factor.solve_columns_transposed(self.solved.whitened)
+        spread = solved_psi @ posterior.covariance
+        squares = float(residual @ error) + float(np.sum(spread * psi))
+        value = -0.5 * (squares + factor.log_determinant + len(psi) * LOG_TWO_PI + self._weight_terms()[0])
+        grad_C = 0.5 * (np.outer(error, error) + spread @ solved_psi.T - factor.matrix_inverse())
+        grad_psi = np.outer(error, posterior.mean) - spread - 2.0 * (grad_C @ psi)
+        return value, self._model_gradient(grad_C, grad_psi)
+
+    def _model_gradient(self, grad_C: Array, grad_psi: Array) -> Array:
+        """Gradient with respect to the model's flat vector, from those with respect to C_k (n, n) and psi (n, k).
+
+        C_k is a function of K_kk, psi and the noise; the second gradient has the part of psi through C_k already.
+        """
+        solved, inducing = self.solved, inducing_features(self.model)
+        gradient = inducing.gradient(solved.X, solved.cross, solved.psi, grad_psi)
+        _, _, grad_lengths, grad_signal = inducing.kernel.gradient(solved.X, solved.X, solved.covariance, grad_C)
+        diagonal, jitter = np.diagonal(grad_C), JITTER * inducing.kernel.variance
+        grad_noise = float(diagonal @ (_noise(self.model, self.block) - jitter)) - 0.5 * self._weight_terms()[1]
+        return np.concatenate(
             [
-                found.places.ravel(),
-                found.log_lengthscale + by_length,
-                [found.log_variance + by_signal + floor * diagonal.sum()],
-                [float(diagonal @ (noise - floor)) - 0.5 * by_repeats],
+                gradient.inputs.ravel(),
+                gradient.log_lengthscale + grad_lengths,
+                [gradient.log_variance + grad_signal + jitter * diagonal.sum()],
+                [grad_noise],
             ]
         )
-        return value, gradient

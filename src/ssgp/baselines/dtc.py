@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from ssgp.baselines.feature_regressor import FeatureRegressor
@@ -13,21 +13,19 @@ from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["DTCRegressor"]
 
-Array = NDArray[np.floating]
-
 
 @stored_estimator()
 class DTCRegressor(InducingRegressor):
     """Gaussian process regression with inducing inputs, by stochastic variational inference (DTC+, also known as SVGP).
 
-    The latent function's values at ``n_inducing`` places have a Gaussian posterior, learned by natural gradients from
-    some rows at a time; the places, lengthscales and variances follow the gradient of the bound, in closed form.
+    The latent function's values at ``n_inducing`` inputs have a Gaussian posterior, learned by natural gradients from
+    batches of rows; these inputs, lengthscales and variances follow the gradient of the bound, in closed form.
     Predictions use the best posterior of all rows, from one last pass.
 
     Parameters
     ----------
     n_inducing : int, default=250
-        Number of inducing inputs; they begin at centres of k-means.
+        Number of inducing inputs; they start at centres of k-means.
     batch_size : int or None, default=1000
         Rows of a stochastic step. None uses all rows in every step, with L-BFGS.
     max_iter : int, default=2000
@@ -35,7 +33,7 @@ class DTCRegressor(InducingRegressor):
     tol : float, default=1e-7
         Without batches, learning ends when a step changes the bound by less than this share.
     learning_rate : float, default=0.02
-        Of Adam, with batches.
+        Step size of Adam, with batches.
     lengthscale : float, array-like of shape (d,) or "auto", default="auto"
         Start in the units of the inputs; half the square root of d standard deviations by default.
     signal_variance, noise_variance : float or "auto", default="auto"
@@ -44,24 +42,24 @@ class DTCRegressor(InducingRegressor):
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
     n_jobs : int or None, default=None
-        Threads. The answer does not depend on it.
+        Number of threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
-        1 prints some ten lines, 2 a hundred.
+        1 prints about ten lines, 2 a hundred.
 
     Attributes
     ----------
     inducing_inputs_ : array of shape (k, d)
-        In the units of the inputs.
+        Inducing inputs, in the units of the inputs.
     lengthscale_ : array of shape (d,)
-        In the units of the inputs.
+        Lengthscales in the units of the inputs.
     signal_variance_, noise_variance_ : float
-        In squared units of the target.
+        Variances of latent function and noise, in squared units of the target.
     bound_ : float
         Lower bound of log p(y), in nats.
     bound_trace_ : array of shape (n_iter_,)
-        The same after each step, or estimates from the steps' batches, in nats a row.
+        The bound after each step, or estimates of it from the steps' batches, in nats per row.
     n_rows_ : int
         Training rows.
     n_iter_ : int

@@ -1,11 +1,11 @@
-"""The exact Gaussian process, for tables small enough for one: scikit-learn's, with this library's face."""
+"""The exact Gaussian process of scikit-learn, for small tables, with the methods of this library."""
 
 import warnings
 from numbers import Integral
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp.baselines.gaussian_regressor import GaussianRegressor
 from ssgp.rows.standardizer import Standardizer
@@ -20,20 +21,19 @@ from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["ExactGPRegressor"]
 
-Array = NDArray[np.floating]
 
-# Its annotations, inferred from defaults, are narrower than what it takes.
+# Its annotations, inferred from defaults, are narrower than the arguments it accepts.
 _Process: Any = GaussianProcessRegressor
 
-# Of new rows with training rows, held at once.
-COVARIANCES = 1 << 24
+# Covariances of new rows with training rows that are in memory together.
+COVARIANCES_PER_CHUNK = 1 << 24
 # Noise variance, relative to the target's mean square, down to which covariances can be factorised.
 LEAST_NOISE = 1e-10
 
 
 @stored_estimator()
 class ExactGPRegressor(GaussianRegressor):
-    """Exact Gaussian process regression with a squared exponential kernel and a lengthscale for each input.
+    """Exact Gaussian process regression with a squared exponential kernel and one lengthscale per input.
 
     Time grows with the cube of the number of rows and memory with its square: the reference for a few thousand.
 
@@ -42,9 +42,9 @@ class ExactGPRegressor(GaussianRegressor):
     n_restarts : int, default=1
         Number of starting points of the hyperparameters' optimisation; all but the first are random.
     max_rows : int, default=10000
-        More rows are refused: every one of some hundred steps would factorise a matrix of that side.
+        More rows are refused: each of about a hundred steps would factorise a matrix of that side.
     learn_rows : int, default=2000
-        Hyperparameters are learned from at most so many rows; predictions use all.
+        Largest number of rows that hyperparameters are learned from; predictions use all.
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
     random_state : int, RandomState or None, default=None
@@ -53,9 +53,9 @@ class ExactGPRegressor(GaussianRegressor):
     Attributes
     ----------
     lengthscale_ : array of shape (d,)
-        In the units of the inputs.
+        Lengthscales in the units of the inputs.
     signal_variance_, noise_variance_ : float
-        In squared units of the target.
+        Variances of latent function and noise, in squared units of the target.
     n_rows_ : int
         Training rows.
     bound_ : float
@@ -113,7 +113,7 @@ class ExactGPRegressor(GaussianRegressor):
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            Divides the noise variance of a row. Hyperparameters are learned from the rows as they are.
+            Weights, which divide the noise variances of the rows. Hyperparameters are learned without them.
 
         Returns
         -------
@@ -132,11 +132,11 @@ class ExactGPRegressor(GaussianRegressor):
             order = rng.permutation(len(y))
             rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
             inputs, target = rows.X.astype(float), rows.y.astype(float)
-            relative = np.ones(len(y)) if rows.weight is None else 1.0 / rows.weight.astype(float)
-            some = slice(self.learn_rows)
-            signal, lengths, noise = self._learn(inputs[some], target[some], units, rng)
-            known: Any = ConstantKernel(signal) * RBF(cast(Any, lengths))
-            process = _Process(known, alpha=noise * relative, optimizer=None).fit(inputs, target)
+            relative_noise = np.ones(len(y)) if rows.weight is None else 1.0 / rows.weight.astype(float)
+            sample = slice(self.learn_rows)
+            signal, lengths, noise = self._learn(inputs[sample], target[sample], units, rng)
+            kernel: Any = ConstantKernel(signal) * RBF(cast(Any, lengths))
+            process = _Process(kernel, alpha=noise * relative_noise, optimizer=None).fit(inputs, target)
             vars(self).update(
                 lengthscale_=lengths * units.x_scale,
                 signal_variance_=signal * units.y_scale**2,
@@ -149,7 +149,7 @@ class ExactGPRegressor(GaussianRegressor):
         return self
 
     def _learn(self, X: Array, y: Array, units: Standardizer, rng: np.random.RandomState) -> tuple[float, Array, float]:
-        """Signal variance, lengthscales and noise variance of the highest marginal likelihood of some rows."""
+        """Signal variance, lengthscales (d,) and noise variance of the highest marginal likelihood of the rows."""
         start: Any = np.full(X.shape[1], 0.5 * np.sqrt(X.shape[1]))
         # The start of the noise is low enough to see a signal beside a target that is far from zero.
         noise = WhiteKernel(0.1 * units.y_variance, (units.least_noise(1e-6, LEAST_NOISE), 1e1))
@@ -161,13 +161,14 @@ class ExactGPRegressor(GaussianRegressor):
             learned = _Process(
                 kernel, alpha=1e-10 * units.y_variance, n_restarts_optimizer=self.n_restarts - 1, random_state=seed
             ).fit(X, y)
-        found = learned.kernel_.get_params()
-        lengths = np.atleast_1d(np.asarray(found["k1__k2__length_scale"], dtype=float))
-        return float(found["k1__k1__constant_value"]), lengths, float(found["k2__noise_level"])
+        parameters = learned.kernel_.get_params()
+        lengths = np.atleast_1d(np.asarray(parameters["k1__k2__length_scale"], dtype=float))
+        return float(parameters["k1__k1__constant_value"]), lengths, float(parameters["k2__noise_level"])
 
     @property
-    def _rows_at_once(self) -> int:
-        return max(1, COVARIANCES // self.n_rows_)
+    def _rows_per_chunk(self) -> int:
+        """Rows that are predicted together."""
+        return max(1, COVARIANCES_PER_CHUNK // self.n_rows_)
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
         if not with_variance:

@@ -1,8 +1,8 @@
-"""Random features of a row, as moments, with gradients towards the parameters that make them.
+"""Moments of the random features of rows, with gradients with respect to the parameters of the features.
 
-`SpectralMap` are the waves of SSGP, at frequencies that are known. `VariationalMap` are those of VSSGP, whose
-frequencies and phases have a factorised posterior: the moments of its features are closed form. `InducingMap` are the
-features of DTC and PIC. Each is a function of one flat vector, which can be handed to any optimiser.
+`SpectralMap` are the waves of SSGP, with point estimates of their frequencies. `VariationalMap` are those of VSSGP,
+whose frequencies and phases have a factorised posterior: the moments of its features are closed form. `InducingMap` are
+the features of DTC and PIC. Each is a function of one flat vector of parameters, for any optimiser.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.inducing import InducingFeatures
 from ssgp.baselines.linear_bound import FeatureGradient, Moments
 from ssgp.baselines.squared_exponential import SquaredExponential
@@ -20,15 +20,13 @@ from ssgp.spectrum.features import features, frequency_gradient
 
 __all__ = ["FeatureMap", "InducingMap", "SpectralMap", "VariationalMap"]
 
-Array = NDArray[np.floating]
-
 
 class FeatureMap(Protocol):
-    """What bounds and optimisers ask of features."""
+    """Features of rows, as a function of parameters."""
 
     @property
     def log_lengthscale(self) -> Array:
-        """Of the inputs, shape (d,)."""
+        """Log lengthscales of the inputs, shape (d,)."""
         ...
 
     @property
@@ -37,28 +35,28 @@ class FeatureMap(Protocol):
         ...
 
     def to_vector(self) -> Array:
-        """Everything that can be learned, flat; log lengthscales and log signal variance come last."""
+        """All learned parameters as one flat vector; log lengthscales and log signal variance come last."""
         ...
 
     def with_vector(self, vector: Array) -> Self:
-        """The same map with other values."""
+        """The map with the parameters of a flat vector."""
         ...
 
     def moments(self, X: Array) -> Moments:
-        """Of the features of rows X (n, d)."""
+        """Moments of the features of rows X (n, d)."""
         ...
 
-    def gradient(self, X: Array, moments: Moments, by: FeatureGradient) -> Array:
-        """Carry a gradient with respect to the moments over to the flat vector."""
+    def gradient(self, X: Array, moments: Moments, grad_moments: FeatureGradient) -> Array:
+        """Gradient with respect to the flat vector, from that with respect to the moments of rows X (n, d)."""
         ...
 
     def divergence(self) -> tuple[float, Array]:
-        """KL of the parameters' posterior from their prior, and its gradient with respect to the flat vector."""
+        """Divergence KL(q | p) of the parameters, and its gradient with respect to the flat vector."""
         ...
 
 
 def _split(vector: Array, *shapes: tuple[int, ...]) -> list[Array]:
-    """Views of a flat vector."""
+    """Views of a flat vector, one per shape."""
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(vector, ends[:-1]), shapes, strict=True)]
 
@@ -66,18 +64,18 @@ def _split(vector: Array, *shapes: tuple[int, ...]) -> list[Array]:
 @stored()
 @dataclass(frozen=True)
 class SpectralMap:
-    """Cosines and sines of known frequencies.
+    """Cosines and sines of frequencies that are points.
 
     Attributes
     ----------
     whitened : array of shape (m, d)
         Frequencies times 2 pi l: standard normal under the prior of a squared exponential kernel.
     log_lengthscale : array of shape (d,)
-        log l.
+        Logarithms of the lengthscales l.
     log_signal : float
         Log variance of the latent function.
     learn_frequencies : bool
-        Whether `whitened` can be learned.
+        Whether `whitened` is learned.
     """
 
     whitened: Array
@@ -87,195 +85,195 @@ class SpectralMap:
 
     @property
     def frequencies(self) -> Array:
-        """In cycles a unit of the inputs, shape (m, d)."""
+        """Frequencies in cycles per unit of the inputs, shape (m, d)."""
         return self.whitened / (2.0 * np.pi * np.exp(self.log_lengthscale))
 
     def to_vector(self) -> Array:
         """Frequencies, if they are learned, log lengthscales and log signal variance."""
-        own = [self.whitened.ravel()] if self.learn_frequencies else []
-        return np.concatenate([*own, self.log_lengthscale, [self.log_signal]])
+        frequencies = [self.whitened.ravel()] if self.learn_frequencies else []
+        return np.concatenate([*frequencies, self.log_lengthscale, [self.log_signal]])
 
     def with_vector(self, vector: Array) -> "SpectralMap":
-        """The map of these values."""
+        """The map with the parameters of a flat vector."""
         d, whitened = len(self.log_lengthscale), self.whitened
         if self.learn_frequencies:
             whitened = vector[: whitened.size].reshape(whitened.shape)
         return SpectralMap(whitened, vector[-1 - d : -1], float(vector[-1]), self.learn_frequencies)
 
     def moments(self, X: Array) -> Moments:
-        """The features themselves, in float64: line searches do not get along with rounding."""
+        """The features themselves, in float64, as line searches need them."""
         phi = features(X.astype(float), self.frequencies)
         phi *= np.sqrt(np.exp(self.log_signal) / len(self.whitened))
         return Moments(phi)
 
-    def gradient(self, X: Array, moments: Moments, by: FeatureGradient) -> Array:
-        """Towards frequencies, log lengthscales and log signal variance."""
-        by_frequency = frequency_gradient(by.mean, moments.mean, X).astype(float)
-        own = [(by_frequency / (2.0 * np.pi * np.exp(self.log_lengthscale))).ravel()] if self.learn_frequencies else []
-        by_length = -np.einsum("md,md->d", by_frequency, self.frequencies)
-        by_signal = 0.5 * float(np.einsum("nq,nq->", by.mean, moments.mean, dtype=float))
-        return np.concatenate([*own, by_length, [by_signal]])
+    def gradient(self, X: Array, moments: Moments, grad_moments: FeatureGradient) -> Array:
+        """Gradient with respect to frequencies, log lengthscales and log signal variance."""
+        grad_mean = grad_moments.mean
+        grad_frequencies = frequency_gradient(grad_mean, moments.mean, X).astype(float)
+        grad_whitened = grad_frequencies / (2.0 * np.pi * np.exp(self.log_lengthscale))
+        grad_lengths = -np.einsum("md,md->d", grad_frequencies, self.frequencies)
+        grad_signal = 0.5 * float(np.einsum("nq,nq->", grad_mean, moments.mean, dtype=float))
+        learned = [grad_whitened.ravel()] if self.learn_frequencies else []
+        return np.concatenate([*learned, grad_lengths, [grad_signal]])
 
     def divergence(self) -> tuple[float, Array]:
-        """None: frequencies are points."""
+        """Zero: frequencies are points."""
         return 0.0, np.zeros(self.to_vector().size)
 
 
-@stored()
+@stored(renamed={"mean": "centre", "origin": "place", "phase": "middle", "width_logit": "width"})
 @dataclass(frozen=True)
 class VariationalMap:
-    """Cosines ``sqrt(2 signal / K) cos(e . (x - z) / l + b)``, e ~ N(centre, deviation^2), b ~ U(middle -+ half width).
+    """Cosines ``sqrt(2 signal / K) cos(e . (x - z) / l + b)``, e ~ N(mean, deviation^2), b ~ U(phase -+ half width).
 
     Attributes
     ----------
-    centre, log_deviation : arrays of shape (K, d)
-        Of the whitened frequencies e, standard normal under the prior.
-    place : array of shape (K, d)
-        z, around which a wave's phase is known best.
-    middle, width : arrays of shape (K,)
-        Of the phases b, uniform under the prior: the half width is pi times the logistic function of `width`.
+    mean, log_deviation : arrays of shape (K, d)
+        Means and log deviations of the whitened frequencies e, standard normal under the prior.
+    origin : array of shape (K, d)
+        Inputs z, at which a wave's phase is least uncertain.
+    phase, width_logit : arrays of shape (K,)
+        Centres of the phases b, uniform under the prior, and logits of their half widths as shares of pi.
     log_lengthscale : array of shape (d,)
-        log l.
+        Logarithms of the lengthscales l.
     log_signal : float
         Log variance of the latent function.
     """
 
-    centre: Array
+    mean: Array
     log_deviation: Array
-    place: Array
-    middle: Array
-    width: Array
+    origin: Array
+    phase: Array
+    width_logit: Array
     log_lengthscale: Array
     log_signal: float
 
     def to_vector(self) -> Array:
-        """All of it."""
-        parts = (self.centre, self.log_deviation, self.place, self.middle, self.width, self.log_lengthscale)
+        """All fields, in their order."""
+        parts = (self.mean, self.log_deviation, self.origin, self.phase, self.width_logit, self.log_lengthscale)
         return np.concatenate([*(part.ravel() for part in parts), [self.log_signal]])
 
     def with_vector(self, vector: Array) -> "VariationalMap":
-        """The map of these values."""
-        shape, (K, d) = self.centre.shape, self.centre.shape
-        parts = _split(vector, shape, shape, shape, (K,), (K,), (d,), (1,))
-        centre, deviation, place, middle, width, lengths, signal = parts
-        return VariationalMap(centre, deviation, place, middle, width, lengths, float(signal[0]))
+        """The map with the parameters of a flat vector."""
+        shape, (K, d) = self.mean.shape, self.mean.shape
+        *parts, signal = _split(vector, shape, shape, shape, (K,), (K,), (d,), (1,))
+        return VariationalMap(*parts, log_signal=float(signal[0]))
 
     @property
     def half_width(self) -> Array:
-        """Of the phases' intervals, shape (K,), up to pi."""
-        return np.pi / (1.0 + np.exp(-self.width))
+        """Half widths of the intervals of the phases, up to pi, shape (K,)."""
+        return np.pi / (1.0 + np.exp(-self.width_logit))
 
     def moments(self, X: Array) -> Moments:
         """Means and variances of the features under q."""
         phase, decay = self._phase_and_decay(X)
-        half, amplitude = self.half_width, 2.0 * np.exp(self.log_signal) / len(self.middle)
+        half, amplitude = self.half_width, 2.0 * np.exp(self.log_signal) / len(self.phase)
         mean = np.sqrt(amplitude) * np.sinc(half / np.pi) * np.exp(-0.5 * decay) * np.cos(phase)
         square = 0.5 * amplitude * (1.0 + np.sinc(2.0 * half / np.pi) * np.exp(-2.0 * decay) * np.cos(2.0 * phase))
         return Moments(mean, np.maximum(square - mean * mean, 0.0))
 
     def _phase_and_decay(self, X: Array) -> tuple[Array, Array]:
-        """Phase at the centre of q, and variance of the phase under q, shapes (n, K)."""
+        """Phases under the means of q, and variances of the phases under q, shapes (n, K)."""
         scale, variance = np.exp(self.log_lengthscale), np.exp(2.0 * self.log_deviation)
-        u, w = X / scale, self.place / scale
-        phase = u @ self.centre.T + (self.middle - np.einsum("kd,kd->k", self.centre, w))
+        u, w = X / scale, self.origin / scale
+        phase = u @ self.mean.T + (self.phase - np.einsum("kd,kd->k", self.mean, w))
         decay = (u * u) @ variance.T - 2.0 * (u @ (variance * w).T) + np.einsum("kd,kd->k", variance, w * w)
         return phase, np.maximum(decay, 0.0)
 
-    def gradient(self, X: Array, moments: Moments, by: FeatureGradient) -> Array:
-        """Towards all parameters, through phase, decay and the phases' widths."""
+    def gradient(self, X: Array, moments: Moments, grad_moments: FeatureGradient) -> Array:
+        """Gradient with respect to all parameters, through phases, their variances and their widths."""
         phase, decay = self._phase_and_decay(X)
         half, signal = self.half_width, np.exp(self.log_signal)
-        amplitude = 2.0 * signal / len(self.middle)
-        by_square = np.zeros_like(moments.mean) if by.variance is None else by.variance
-        by_mean = by.mean - 2.0 * moments.mean * by_square
+        amplitude = 2.0 * signal / len(self.phase)
+        grad_square = np.zeros_like(moments.mean) if grad_moments.variance is None else grad_moments.variance
+        grad_mean = grad_moments.mean - 2.0 * moments.mean * grad_square
         once, twice = np.sinc(half / np.pi), np.sinc(2.0 * half / np.pi)
-        fading, fast = np.sqrt(amplitude) * np.exp(-0.5 * decay), 0.5 * amplitude * np.exp(-2.0 * decay)
-        cos, cos2 = fading * np.cos(phase), fast * np.cos(2.0 * phase)
-        by_phase = -by_mean * once * fading * np.sin(phase) - 2.0 * by_square * twice * fast * np.sin(2.0 * phase)
-        by_decay = -0.5 * by_mean * once * cos - 2.0 * by_square * twice * cos2
+        wave, wave2 = np.sqrt(amplitude) * np.exp(-0.5 * decay), 0.5 * amplitude * np.exp(-2.0 * decay)
+        cos, cos2 = wave * np.cos(phase), wave2 * np.cos(2.0 * phase)
+        grad_phase = -grad_mean * once * wave * np.sin(phase) - 2.0 * grad_square * twice * wave2 * np.sin(2.0 * phase)
+        grad_decay = -0.5 * grad_mean * once * cos - 2.0 * grad_square * twice * cos2
         slope = np.cos(half) / half - np.sin(half) / half**2
         slope2 = np.cos(2.0 * half) / half - np.sin(2.0 * half) / (2.0 * half**2)
-        by_half = slope * (by_mean * cos).sum(axis=0) + slope2 * (by_square * cos2).sum(axis=0)
-        by_width = by_half * half * (1.0 - half / np.pi)
-        by_signal = float(np.sum(by_mean * (0.5 * once * cos) + by_square * (0.5 * amplitude + twice * cos2)))
-        return np.concatenate([self._through_phase_and_decay(X, by_phase, by_decay, by_width), [by_signal]])
+        grad_half = slope * (grad_mean * cos).sum(axis=0) + slope2 * (grad_square * cos2).sum(axis=0)
+        grad_width = grad_half * half * (1.0 - half / np.pi)
+        grad_signal = float(np.sum(grad_mean * (0.5 * once * cos) + grad_square * (0.5 * amplitude + twice * cos2)))
+        return np.concatenate([self._through_phase_and_decay(X, grad_phase, grad_decay, grad_width), [grad_signal]])
 
-    def _through_phase_and_decay(self, X: Array, by_phase: Array, by_decay: Array, by_width: Array) -> Array:
-        """Towards frequencies, places, phases and lengthscales."""
+    def _through_phase_and_decay(self, X: Array, grad_phase: Array, grad_decay: Array, grad_width: Array) -> Array:
+        """Gradient with respect to all but the signal, from those with respect to phases (n, K) and decays (n, K)."""
         scale, variance = np.exp(self.log_lengthscale), np.exp(2.0 * self.log_deviation)
-        u, w = X / scale, self.place / scale
-        phases, decays = by_phase.sum(axis=0)[:, None], by_decay.sum(axis=0)[:, None]
-        along = by_decay.T @ u
-        by_centre = by_phase.T @ u - w * phases
-        by_variance = by_decay.T @ (u * u) - 2.0 * along * w + w * w * decays
-        by_w = -self.centre * phases - 2.0 * variance * along + 2.0 * variance * w * decays
-        by_u = by_phase @ self.centre + 2.0 * u * (by_decay @ variance) - 2.0 * by_decay @ (variance * w)
-        by_length = -np.einsum("nd,nd->d", by_u, u) - np.einsum("kd,kd->d", by_w, w)
-        parts = (by_centre, 2.0 * variance * by_variance, by_w / scale, phases, by_width, by_length)
+        u, w = X / scale, self.origin / scale
+        phases, decays, decays_u = grad_phase.sum(axis=0)[:, None], grad_decay.sum(axis=0)[:, None], grad_decay.T @ u
+        grad_e = grad_phase.T @ u - w * phases
+        grad_variance = grad_decay.T @ (u * u) - 2.0 * decays_u * w + w * w * decays
+        grad_w = -self.mean * phases - 2.0 * variance * decays_u + 2.0 * variance * w * decays
+        grad_u = grad_phase @ self.mean + 2.0 * u * (grad_decay @ variance) - 2.0 * grad_decay @ (variance * w)
+        grad_lengths = -np.einsum("nd,nd->d", grad_u, u) - np.einsum("kd,kd->d", grad_w, w)
+        parts = (grad_e, 2.0 * variance * grad_variance, grad_w / scale, phases, grad_width, grad_lengths)
         return np.concatenate([part.ravel() for part in parts])
 
     def divergence(self) -> tuple[float, Array]:
-        """Of frequencies from N(0, I), and of phases from the whole circle."""
+        """Divergence of frequencies from N(0, I), and of phases from the uniform distribution on the circle."""
         variance, half = np.exp(2.0 * self.log_deviation), self.half_width
-        normal = 0.5 * np.sum(self.centre**2 + variance - 1.0) - np.sum(self.log_deviation)
+        normal = 0.5 * np.sum(self.mean**2 + variance - 1.0) - np.sum(self.log_deviation)
         uniform = np.sum(np.log(np.pi / half))
-        rest = np.zeros(len(self.log_lengthscale) + 1)
-        parts = (self.centre, variance - 1.0, np.zeros_like(self.place), np.zeros_like(self.middle))
-        by_width = half / np.pi - 1.0
-        return float(normal + uniform), np.concatenate([*(part.ravel() for part in parts), by_width, rest])
+        grad_logs = np.zeros(len(self.log_lengthscale) + 1)
+        grad_phase, grad_width = np.zeros_like(self.phase), half / np.pi - 1.0
+        parts = (self.mean, variance - 1.0, np.zeros_like(self.origin), grad_phase, grad_width, grad_logs)
+        return float(normal + uniform), np.concatenate([part.ravel() for part in parts])
 
 
-@stored(caches=("inducing",))
+@stored(renamed={"inputs": "places"}, caches=("inducing",))
 @dataclass(frozen=True)
 class InducingMap:
     """Features of inducing inputs.
 
     Attributes
     ----------
-    places : array of shape (k, d)
+    inputs : array of shape (k, d)
         Inducing inputs.
     log_lengthscale : array of shape (d,)
-        log l.
+        Logarithms of the lengthscales l.
     log_signal : float
         Log variance of the latent function.
     """
 
-    places: Array
+    inputs: Array
     log_lengthscale: Array
     log_signal: float
 
     @cached_property
     def inducing(self) -> InducingFeatures:
-        """Psi."""
+        """The features as a function of the kernel."""
         kernel = SquaredExponential(np.exp(self.log_lengthscale), float(np.exp(self.log_signal)))
-        return InducingFeatures(self.places, kernel)
+        return InducingFeatures(self.inputs, kernel)
 
     def to_vector(self) -> Array:
         """Inducing inputs, log lengthscales and log signal variance."""
-        return np.concatenate([self.places.ravel(), self.log_lengthscale, [self.log_signal]])
+        return np.concatenate([self.inputs.ravel(), self.log_lengthscale, [self.log_signal]])
 
     def with_vector(self, vector: Array) -> "InducingMap":
-        """The map of these values."""
-        shape = self.places.shape
-        places, lengths, signal = _split(vector, shape, (shape[1],), (1,))
-        return InducingMap(places, lengths, float(signal[0]))
+        """The map with the parameters of a flat vector."""
+        shape = self.inputs.shape
+        inputs, lengths, signal = _split(vector, shape, (shape[1],), (1,))
+        return InducingMap(inputs, lengths, float(signal[0]))
 
     def moments(self, X: Array) -> Moments:
-        """psi, and what it leaves."""
+        """Features psi, and the variances given the inducing values."""
         psi = self.inducing(X.astype(float))
         return Moments(psi, None, self.inducing.residual(psi))
 
-    def gradient(self, X: Array, moments: Moments, by: FeatureGradient) -> Array:
-        """Towards inducing inputs, log lengthscales and log signal variance."""
-        X = X.astype(float)
-        by_psi, by_residual = by.mean, 0.0
-        if by.residual is not None:
-            by_psi = by_psi - 2.0 * by.residual[:, None] * moments.mean
-            by_residual = float(by.residual.sum()) * self.inducing.kernel.variance
-        K = self.inducing.kernel(X, self.places)
-        found = self.inducing.gradient(X, K, moments.mean, by_psi)
-        return np.concatenate([found.places.ravel(), found.log_lengthscale, [found.log_variance + by_residual]])
+    def gradient(self, X: Array, moments: Moments, grad_moments: FeatureGradient) -> Array:
+        """Gradient with respect to inducing inputs, log lengthscales and log signal variance."""
+        X, kernel = X.astype(float), self.inducing.kernel
+        grad_psi, grad_signal, grad_residual = grad_moments.mean, 0.0, grad_moments.residual
+        if grad_residual is not None:
+            grad_psi = grad_psi - 2.0 * grad_residual[:, None] * moments.mean
+            grad_signal = float(grad_residual.sum()) * kernel.variance
+        gradient = self.inducing.gradient(X, kernel(X, self.inputs), moments.mean, grad_psi)
+        grad_signal += gradient.log_variance
+        return np.concatenate([gradient.inputs.ravel(), gradient.log_lengthscale, [grad_signal]])
 
     def divergence(self) -> tuple[float, Array]:
-        """None: inducing inputs are points."""
-        return 0.0, np.zeros(self.places.size + len(self.log_lengthscale) + 1)
+        """Zero: inducing inputs are points."""
+        return 0.0, np.zeros(self.to_vector().size)

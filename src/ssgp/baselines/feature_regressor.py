@@ -1,4 +1,4 @@
-"""What SSGP, VSSGP and DTC have in common: a linear model on features that are learned."""
+"""The base of SSGP, VSSGP, DTC and PIC: a linear model of learned features."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -8,21 +8,22 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.budget import Budget
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import CallbackSupportMixin, Monitor, StepHooks
 from ssgp._utils.warning import warn_user
 from ssgp.baselines.gaussian_regressor import GaussianRegressor
-from ssgp.baselines.lbfgs import climb
+from ssgp.baselines.lbfgs import maximize_bound
 from ssgp.baselines.linear_bound import WeightPosterior
-from ssgp.baselines.model import LEAST_LOG_NOISE, Model, RowLikelihood, sum_over
-from ssgp.baselines.natural_gradient import StochasticAscent
+from ssgp.baselines.model import LEAST_LOG_NOISE, Model, RowLikelihood, sum_blocks
+from ssgp.baselines.natural_gradient import NaturalGradientTrainer
 from ssgp.engine.threads import one_blas_thread
 from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.rows.standardizer import LEAST_NOISE, Standardizer
@@ -30,27 +31,22 @@ from ssgp.spectrum.parameters import Hyperparameters, initial_hyperparameters
 
 __all__ = ["FeatureRegressor", "Learned"]
 
-Array = NDArray[np.floating]
 AfterStep = Callable[[Model, float], bool]
 
-# Rows whose features are held at once, in each thread.
-CHUNK = 8192
+# Rows whose features are in memory together, per thread.
+ROWS_PER_CHUNK = 8192
 # Share of the stochastic steps over which their size falls to zero.
 WIND_DOWN = 0.4
 
 
-def _nothing(step: int) -> None:
-    """Before a step."""
-
-
 class Learned:
-    """The model of the last whole step, and the bounds on the way: what is left when learning is cut short."""
+    """The model of the last completed step, and the bounds per row after each step."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.bounds = model, list[float]()
 
     def __call__(self, model: Model, bound: float) -> None:
-        """Remember a step."""
+        """Record a step."""
         self.model = model
         self.bounds.append(bound)
 
@@ -58,8 +54,8 @@ class Learned:
 class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     """A regressor whose latent function is linear in learned features, with Gaussian weights.
 
-    Subclasses give `_start`, perhaps `_look_around`, and `_ascend` where they learn neither from all rows at once nor
-    from batches of them.
+    Subclasses implement `_start`, and override `_choose_start` to search for a better one, and `_optimize` and
+    `_condition` to learn and predict otherwise than from independent rows.
     """
 
     batch_size: int | None = None
@@ -93,18 +89,19 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
 
     @abstractmethod
     def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
-        """Where learning begins."""
+        """Initial model, of the initial hyperparameters."""
 
-    def _look_around(
+    def _choose_start(
         self, rows: Rows, learned: Learned, rng: np.random.Generator, asked_to_stop: Callable[[], bool]
     ) -> bool:
-        """Move `learned` to a better start, where a search for one is worth its time; whether learning is to stop."""
+        """Move `learned` to a better start, if that is worth a search; return whether learning is to stop."""
         return False
 
-    def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
+    def _optimize(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from all rows at once, or from batches of them."""
         if self.batch_size is None:
-            n_failed = climb(_chunks(rows), model, RowLikelihood, self.max_iter, self.tol, self.n_jobs, after_step)
+            chunks, tol = _chunks(rows), self.tol
+            n_failed = maximize_bound(chunks, model, RowLikelihood, self.max_iter, tol, self.n_jobs, after_step)
             if n_failed:
                 warn_user(
                     f"{n_failed} of the models on the way cannot be evaluated, and were turned back from: learning may "
@@ -113,28 +110,29 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
                 )
             return
         batches = _chunks(rows, self.batch_size)
-        self._take_steps(StochasticAscent(batches, model, RowLikelihood, self.learning_rate, rng), after_step)
+        self._take_steps(NaturalGradientTrainer(batches, model, RowLikelihood, self.learning_rate, rng), after_step)
 
     def _take_steps(
-        self, ascent: StochasticAscent, after_step: AfterStep, before_step: Callable[[int], None] = _nothing
+        self, trainer: NaturalGradientTrainer, after_step: AfterStep, before_step: Callable[[int], None] | None = None
     ) -> None:
-        """Take stochastic steps, winding down at the end."""
+        """Take stochastic steps, whose size falls to zero at the end."""
         with one_blas_thread():
             for step in range(self.max_iter):
-                before_step(step)
-                bound = ascent.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
-                if after_step(ascent.model, bound):
+                if before_step is not None:
+                    before_step(step)
+                bound = trainer.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
+                if after_step(trainer.model, bound):
                     break
-        if ascent.n_failed:
+        if trainer.n_failed:
             warn_user(
-                f"{ascent.n_failed} of at most {self.max_iter} steps led to models that cannot be evaluated, and were "
+                f"{trainer.n_failed} of at most {self.max_iter} steps led to models that cannot be evaluated, and were "
                 "taken back: try a smaller learning_rate",
                 ConvergenceWarning,
             )
 
     def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
-        """What predictions need, from one pass over all rows."""
-        weights, bound = WeightPosterior.best(sum_over(_chunks(rows), model, RowLikelihood, self.n_jobs))
+        """Attributes that predictions need, and the bound, from one pass over all rows."""
+        weights, bound = WeightPosterior.best(sum_blocks(_chunks(rows), model, RowLikelihood, self.n_jobs))
         return {"_weights": weights, "_bound": bound - model.features.divergence()[0]}
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -167,51 +165,62 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
             units = Standardizer.fit(X, y, weight, self.normalize)
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            order, begin, steps = np.random.default_rng(seed).spawn(3)
-            rows = units.rows(X, y, weight, order.permutation(len(y)), np.array([0, len(y)]))
-            start = initial_hyperparameters(self.lengthscale, self.signal_variance, self.noise_variance, units)
-            lowest = max(LEAST_LOG_NOISE + log(units.y_variance), log(LEAST_NOISE))
-            learned = Learned(replace(self._start(rows, start, begin), least_log_noise=lowest))
-            hooks = StepHooks(
-                self, self.max_iter, lambda: self._attributes(rows, units, learned), monitor, self.verbose
-            )
+            order_rng, start_rng, step_rng = np.random.default_rng(seed).spawn(3)
+            rows = units.rows(X, y, weight, order_rng.permutation(len(y)), np.array([0, len(y)]))
+            learned = Learned(self._initial_model(rows, units, start_rng))
 
-            def after_step(model: Model, bound: float) -> bool:
-                learned(model, bound)
-                return hooks.after_step(len(learned.bounds), bound - np.log(units.y_scale))
+            def attributes() -> dict[str, Any]:
+                return self._attributes(rows, units, learned)
 
-            def learn() -> None:
-                if not self._look_around(rows, learned, steps, hooks.asked_to_stop):
-                    self._ascend(rows, learned.model, steps, after_step)
-
-            Budget().attempt(
-                learn,
-                lambda: None,
-                lambda: (
-                    f"learning was interrupted after {len(learned.bounds)} of at most {self.max_iter} steps; "
-                    "the model of the last completed step is returned"
-                ),
-            )
-            fitted = self._attributes(rows, units, learned)
+            hooks = StepHooks(self, self.max_iter, attributes, monitor, self.verbose)
+            self._learn(rows, units, learned, step_rng, hooks)
+            fitted = attributes()
             vars(self).update(fitted)
             hooks.close(fitted)
         return self
 
+    def _initial_model(self, rows: Rows, units: Standardizer, rng: np.random.Generator) -> Model:
+        """Initial model, with the lower limit of the noise in these units."""
+        start = initial_hyperparameters(self.lengthscale, self.signal_variance, self.noise_variance, units)
+        least_log_noise = max(LEAST_LOG_NOISE + log(units.y_variance), log(LEAST_NOISE))
+        return replace(self._start(rows, start, rng), least_log_noise=least_log_noise)
+
+    def _learn(
+        self, rows: Rows, units: Standardizer, learned: Learned, rng: np.random.Generator, hooks: StepHooks
+    ) -> None:
+        """Learn until steps, tolerance, a monitor or Ctrl-C end it; `learned` has the result."""
+
+        def after_step(model: Model, bound: float) -> bool:
+            learned(model, bound)
+            return hooks.after_step(len(learned.bounds), bound - np.log(units.y_scale))
+
+        def learn() -> None:
+            if not self._choose_start(rows, learned, rng, hooks.asked_to_stop):
+                self._optimize(rows, learned.model, rng, after_step)
+
+        def message() -> str:
+            return (
+                f"learning was interrupted after {len(learned.bounds)} of at most {self.max_iter} steps; "
+                "the model of the last completed step is returned"
+            )
+
+        Budget().attempt(learn, lambda: None, message)
+
     def _attributes(self, rows: Rows, units: Standardizer, learned: Learned) -> dict[str, Any]:
-        """Fitted attributes as of the last step."""
+        """Fitted attributes of the model so far."""
         model, features = learned.model, learned.model.features
-        found = self._condition(rows, model)
+        conditioned = self._condition(rows, model)
         return {
             "lengthscale_": np.exp(features.log_lengthscale) * units.x_scale,
             "signal_variance_": float(np.exp(features.log_signal)) * units.y_scale**2,
             "noise_variance_": model.noise * units.y_scale**2,
             "n_rows_": len(rows.y),
             "n_iter_": len(learned.bounds),
-            "bound_": found.pop("_bound") - rows.total * float(np.log(units.y_scale)),
+            "bound_": conditioned.pop("_bound") - rows.total * float(np.log(units.y_scale)),
             "bound_trace_": units.in_target_units(learned.bounds),
             "_units": units,
             "_model": model,
-            **found,
+            **conditioned,
         }
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
@@ -221,6 +230,6 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         return self._weights.predict(moments)
 
 
-def _chunks(rows: Rows, size: int = CHUNK) -> Rows:
-    """The same rows in runs of about equal size."""
+def _chunks(rows: Rows, size: int = ROWS_PER_CHUNK) -> Rows:
+    """The same rows in blocks of about equal size."""
     return Rows(rows.X, rows.y, rows.weight, even_bounds(len(rows.y), size))

@@ -1,4 +1,4 @@
-"""The face of regressors whose predictions are normal and whose noise is the same everywhere."""
+"""Predictions of regressors with normal distributions and the same noise everywhere."""
 
 from abc import abstractmethod
 from typing import Any
@@ -17,13 +17,14 @@ from ssgp.saving.mixin import SaveMixin
 
 __all__ = ["GaussianRegressor"]
 
-PREDICT_ROWS = 1 << 14
+# Rows that are predicted together.
+ROWS_PER_CHUNK = 1 << 14
 
 
 class GaussianRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """A fitted regressor that predicts a normal distribution for every row.
 
-    Subclasses give `_latent`: mean and variance of the latent function in the model's units.
+    Subclasses implement `_latent`.
     """
 
     n_features_in_: int
@@ -36,7 +37,7 @@ class GaussianRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEs
 
     @abstractmethod
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
-        """Mean and variance of the latent function at standardised rows, shapes (n,)."""
+        """Mean and variance of the latent function at standardised rows X (n, d), in the model's units, shapes (n,)."""
 
     def predict_distribution(self, X: ArrayLike, *, latent: bool = False) -> NormalDistribution:
         """Predictive distributions of observations.
@@ -46,12 +47,12 @@ class GaussianRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEs
         X : array-like of shape (n, d)
             Inputs.
         latent : bool, default=False
-            Whether they are those of the function without its noise.
+            Whether to predict the function without its noise.
 
         Returns
         -------
         NormalDistribution
-            A distribution for each row, in the target's units.
+            One distribution per row, in the target's units.
         """
         mean, variance = self._moments(X, with_variance=True)
         return NormalDistribution(mean, np.sqrt(variance + (0.0 if latent else self.noise_variance_)))
@@ -60,18 +61,21 @@ class GaussianRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEs
         return self._moments(X, with_variance=False)[0]
 
     @property
-    def _rows_at_once(self) -> int:
+    def _rows_per_chunk(self) -> int:
         """Rows that are predicted together."""
-        return PREDICT_ROWS
+        return ROWS_PER_CHUNK
 
     def _moments(self, X: ArrayLike, with_variance: bool) -> tuple[Array, Array]:
-        """Mean and variance (zeros where it is not wanted) of the latent function, in the target's units."""
+        """Mean and variance of the latent function in the target's units, shapes (n,).
+
+        The variances are zeros without `with_variance`.
+        """
         check_is_fitted(self, "_units")
         X = check_inputs(self, X)
         mean, variance = np.empty(len(X)), np.zeros(len(X))
-        for start in range(0, len(X), self._rows_at_once):
-            part = slice(start, start + self._rows_at_once)
-            mean[part], spread = self._latent(self._units.inputs(X[part]), with_variance)
-            if spread is not None:
-                variance[part] = np.maximum(spread, 0.0)
+        for start in range(0, len(X), self._rows_per_chunk):
+            chunk = slice(start, start + self._rows_per_chunk)
+            mean[chunk], latent_variance = self._latent(self._units.inputs(X[chunk]), with_variance)
+            if latent_variance is not None:
+                variance[chunk] = np.maximum(latent_variance, 0.0)
         return self._units.y_mean + self._units.y_scale * mean, self._units.y_scale**2 * variance

@@ -1,4 +1,4 @@
-"""Features of inducing inputs: what a Gaussian process is, given its values at a few places.
+"""Features of inducing inputs, by which a Gaussian process is its values at a few points.
 
 With u = L v, L L^T = K_uu, the process at x is psi(x)^T v plus an independent residual of variance
 k(x, x) - psi^T psi, where psi(x) = L^-1 k_u(x) and v ~ N(0, I).
@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.squared_exponential import SquaredExponential
 from ssgp.baselines.triangular import CholeskyFactor
 from ssgp.saving.kinds import stored
 
 __all__ = ["InducingFeatures", "InducingGradient"]
 
-Array = NDArray[np.floating]
 
-# Relative to the variance: what keeps K_uu positive definite where inducing inputs meet.
+# Share of the variance that is added to the diagonal of K_uu, to keep it positive definite where inducing inputs meet.
 JITTER = 1e-6
 
 
@@ -26,78 +25,81 @@ JITTER = 1e-6
 class InducingGradient:
     """Derivatives of a scalar with respect to inducing inputs (k, d), log lengthscales (d,) and log variance."""
 
-    places: Array
+    inputs: Array
     log_lengthscale: Array
     log_variance: float
 
 
-# Factors of matrices are kept: another number of threads may round them otherwise.
-@stored(caches=("factor",))
+# The factor is stored: another number of threads may round it otherwise.
+@stored(renamed={"inputs": "places"}, caches=("factor",))
 @dataclass(frozen=True)
 class InducingFeatures:
-    """psi(x) of inducing inputs.
+    """Features psi(x) of k inducing inputs.
 
     Attributes
     ----------
-    places : array of shape (k, d)
+    inputs : array of shape (k, d)
         Inducing inputs.
     kernel : SquaredExponential
-        Of the process.
+        Kernel of the process.
     """
 
-    places: Array
+    inputs: Array
     kernel: SquaredExponential
 
     @cached_property
     def covariance(self) -> Array:
-        """K_uu, with some jitter."""
-        K = self.kernel(self.places, self.places)
+        """K_uu, with jitter, shape (k, k)."""
+        K = self.kernel(self.inputs, self.inputs)
         K[np.diag_indices(len(K))] += JITTER * self.kernel.variance
         return K
 
     @cached_property
     def factor(self) -> Array:
-        """L; what is above its diagonal is never read."""
+        """L, shape (k, k); the entries above its diagonal are never read."""
         return CholeskyFactor.of(self.covariance).lower
 
     @cached_property
     def triangle(self) -> CholeskyFactor:
-        """L, to multiply and solve with."""
+        """L with its algebra."""
         return CholeskyFactor(self.factor)
 
     def __call__(self, X: Array) -> Array:
-        """Psi of rows X (n, d), shape (n, k)."""
-        return self.from_covariance(self.kernel(X, self.places))
+        """Features of rows X (n, d), shape (n, k)."""
+        return self.from_covariance(self.kernel(X, self.inputs))
 
     def from_covariance(self, K: Array) -> Array:
-        """Psi of rows whose covariances with the inducing values are K (n, k)."""
+        """Features, shape (n, k), of rows whose covariances with the inducing values are K (n, k)."""
         return self.triangle.solve(K)
 
     def residual(self, psi: Array) -> Array:
-        """Variance that the inducing values leave, shape (n,)."""
+        """Variances given the inducing values, shape (n,), of rows of features psi (n, k)."""
         return np.maximum(self.kernel.variance - np.einsum("nk,nk->n", psi, psi), 0.0)
 
-    def gradient(self, X: Array, K: Array, psi: Array, by_psi: Array) -> InducingGradient:
-        """Carry a gradient with respect to psi (n, k) back to what it is made of, through the factorisation.
+    def gradient(self, X: Array, K: Array, psi: Array, grad_psi: Array) -> InducingGradient:
+        """Gradient with respect to inducing inputs and kernel, from that with respect to psi.
 
-        `K` and `psi` are those of rows X.
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Rows.
+        K, psi, grad_psi : arrays of shape (n, k)
+            Covariances of the rows with the inducing values, their features, and the derivative with respect to these.
         """
-        L = self.triangle
-        by_K = L.solve_transposed(by_psi)
-        by_factor = -np.tril(by_K.T @ psi)
-        by_covariance = _through_cholesky(L, by_factor)
-        places = self.places
-        _, by_places, by_length, by_variance = self.kernel.gradient(X, places, K, by_K)
-        bare = self.covariance.copy()
-        bare[np.diag_indices(len(bare))] = self.kernel.variance
-        one, other, own_length, own_variance = self.kernel.gradient(places, places, bare, by_covariance)
-        jitter = JITTER * self.kernel.variance * float(np.trace(by_covariance))
-        return InducingGradient(by_places + one + other, by_length + own_length, by_variance + own_variance + jitter)
+        L, inputs, kernel = self.triangle, self.inputs, self.kernel
+        grad_K = L.solve_transposed(grad_psi)
+        grad_Kuu = _through_cholesky(L, -np.tril(grad_K.T @ psi))
+        _, inputs_K, lengths_K, variance_K = kernel.gradient(X, inputs, K, grad_K)
+        Kuu = self.covariance.copy()
+        Kuu[np.diag_indices(len(Kuu))] = kernel.variance
+        left, right, lengths_Kuu, variance_Kuu = kernel.gradient(inputs, inputs, Kuu, grad_Kuu)
+        jitter = JITTER * kernel.variance * float(np.trace(grad_Kuu))
+        return InducingGradient(inputs_K + left + right, lengths_K + lengths_Kuu, variance_K + variance_Kuu + jitter)
 
 
-def _through_cholesky(L: CholeskyFactor, by_factor: Array) -> Array:
-    """Gradient with respect to a symmetric matrix, from that with respect to its lower factor."""
-    inner = np.tril(L.multiply_transposed(by_factor))
+def _through_cholesky(L: CholeskyFactor, grad_L: Array) -> Array:
+    """Gradient with respect to a symmetric matrix, from that with respect to its lower factor, shapes (k, k)."""
+    inner = np.tril(L.multiply_transposed(grad_L))
     inner[np.diag_indices(len(inner))] *= 0.5
     full = L.solve_transposed(L.solve_columns_transposed(inner))
     return 0.5 * (full + full.T)

@@ -1,8 +1,8 @@
 """Evidence of a linear model whose features are random, and its gradients.
 
-Sparse spectrum, variational sparse spectrum and inducing point regression are one model to this file: a row's target is
+Sparse spectrum, variational sparse spectrum and inducing point regression are one model here: a row's target is
 phi(x)^T w plus noise, w ~ N(0, I). The features have means M (n, q) and variances V (n, q), independent of each other,
-and what they leave of the latent function's variance at a row is r (n,). Under the best Gaussian q(w) the bound is
+and the latent function has a residual variance r (n,) besides. Under the best Gaussian q(w) the bound is
 
     A = I + (M^T M + diag(sum V)) / noise       w = A^-1 M^T y / noise       Sigma = A^-1
     bound = - 1/2 ((y^T y + sum r) / noise - w^T A w + log|A| + n log(2 pi noise))
@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.triangular import CholeskyFactor
 from ssgp.rows.blocks import Block
 from ssgp.saving.kinds import stored
@@ -25,11 +25,9 @@ from ssgp.spectrum.noise import LOG_TWO_PI
 
 __all__ = ["FeatureGradient", "Moments", "Sums", "WeightPosterior", "feature_gradient"]
 
-Array = NDArray[np.floating]
-
 
 class Moments(NamedTuple):
-    """Features of n rows: means (n, q), variances (n, q) or None for none, residual variances (n,) or None."""
+    """Features of n rows: means (n, q), variances (n, q) and residual variances (n,), None for zeros."""
 
     mean: Array
     variance: Array | None = None
@@ -37,7 +35,7 @@ class Moments(NamedTuple):
 
 
 class FeatureGradient(NamedTuple):
-    """Derivatives of a bound with respect to `Moments`."""
+    """Derivatives of a scalar with respect to `Moments`, in their shapes."""
 
     mean: Array
     variance: Array | None
@@ -46,7 +44,7 @@ class FeatureGradient(NamedTuple):
 
 @dataclass(frozen=True)
 class Sums:
-    """Natural statistics of some rows: their expected log likelihood as a function of q(w).
+    """Natural statistics of rows, which determine their expected log likelihood as a function of q(w).
 
     Attributes
     ----------
@@ -64,7 +62,7 @@ class Sums:
 
     @classmethod
     def of(cls, moments: Moments, block: Block, noise: float) -> "Sums":
-        """Of a block of rows, in float64."""
+        """Statistics of a block of rows, in float64."""
         mean, y = moments.mean.astype(float, copy=False), block.y.astype(float, copy=False)
         weighted = block.weighted(mean)
         gram = mean.T @ weighted
@@ -79,21 +77,21 @@ class Sums:
         return Sums(self.gram + other.gram, self.cross + other.cross, self.constant + other.constant)
 
     def scaled(self, factor: float) -> "Sums":
-        """As if every row counted for so many."""
+        """Statistics of the rows with `factor` times their weights."""
         return Sums(factor * self.gram, factor * self.cross, factor * self.constant)
 
 
 @stored()
 @dataclass(frozen=True)
 class WeightPosterior:
-    """Gaussian q(w).
+    """Gaussian posterior q(w).
 
     Attributes
     ----------
     mean : array of shape (q,)
-        Its mean.
+        Mean.
     covariance : array of shape (q, q)
-        Its covariance.
+        Covariance.
     """
 
     mean: Array
@@ -101,7 +99,7 @@ class WeightPosterior:
 
     @classmethod
     def best(cls, sums: Sums) -> tuple["WeightPosterior", float]:
-        """The q(w) of the highest bound, and the bound."""
+        """The q(w) of the highest bound, and that bound."""
         factor = CholeskyFactor.of(sums.gram + np.eye(len(sums.cross)))
         covariance = factor.matrix_inverse()
         mean = covariance @ sums.cross
@@ -112,16 +110,16 @@ class WeightPosterior:
 
     @cached_property
     def log_determinant(self) -> float:
-        """Of the covariance."""
+        """Logarithm of the determinant of the covariance."""
         return float(np.linalg.slogdet(self.covariance)[1])
 
     def divergence(self) -> float:
-        """KL(q(w) | N(0, I))."""
+        """Divergence KL(q(w) | N(0, I))."""
         trace, square = float(np.trace(self.covariance)), float(self.mean @ self.mean)
         return 0.5 * (trace + square - len(self.mean) - self.log_determinant)
 
     def predict(self, moments: Moments) -> tuple[Array, Array]:
-        """Mean and variance of the latent function at rows with these features, shapes (n,)."""
+        """Mean and variance of the latent function at rows of these features, shapes (n,)."""
         return moments.mean @ self.mean, self.variance(moments, moments.mean @ self.covariance)
 
     def variance(self, moments: Moments, spread: Array) -> Array:
@@ -136,16 +134,15 @@ def feature_gradient(
     moments: Moments, block: Block, posterior: WeightPosterior, noise: float
 ) -> tuple[float, FeatureGradient, float]:
     """Expected log likelihood of a block, its derivatives with respect to the moments, and to log noise."""
-    w = posterior.mean
-    spread = moments.mean @ posterior.covariance
+    w, spread = posterior.mean, moments.mean @ posterior.covariance
     mean, variance = moments.mean @ w, posterior.variance(moments, spread)
     squares = float(block.weighted((block.y - mean) ** 2 + variance).sum(dtype=float)) / noise
     value = -0.5 * (squares + block.total * (np.log(noise) + LOG_TWO_PI))
     error = block.weighted((block.y - mean) / noise)
-    by_mean = np.multiply.outer(error, w) - block.weighted(spread) / noise
-    ones = block.weighted(np.full(len(error), -0.5 / noise))
-    by_variance = None
+    grad_mean = np.multiply.outer(error, w) - block.weighted(spread) / noise
+    grad_residual = block.weighted(np.full(len(error), -0.5 / noise))
+    grad_variance = None
     if moments.variance is not None:
-        by_variance = np.multiply.outer(ones, np.diagonal(posterior.covariance) + w**2)
-    by = FeatureGradient(by_mean, by_variance, None if moments.residual is None else ones)
-    return float(value), by, 0.5 * (squares - block.total)
+        grad_variance = np.multiply.outer(grad_residual, np.diagonal(posterior.covariance) + w**2)
+    gradient = FeatureGradient(grad_mean, grad_variance, None if moments.residual is None else grad_residual)
+    return float(value), gradient, 0.5 * (squares - block.total)

@@ -1,18 +1,19 @@
-"""PIC+: inducing inputs with blocks that are exact within, learned block by block (Hoang et al. 2015)."""
+"""PIC+: inducing inputs, and blocks whose rows keep their covariance, learned block by block (Hoang et al. 2015)."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ssgp.baselines.block_likelihood import BlockLikelihood, SolvedBlock, inducing_of, solve_block
+from ssgp._utils.arrays import Array
+from ssgp.baselines.block_likelihood import BlockLikelihood, SolvedBlock, inducing_features, solve_block
 from ssgp.baselines.feature_regressor import AfterStep, FeatureRegressor
 from ssgp.baselines.inducing_regressor import InducingRegressor
 from ssgp.baselines.linear_bound import WeightPosterior
-from ssgp.baselines.model import Model, sum_over
-from ssgp.baselines.natural_gradient import StochasticAscent
+from ssgp.baselines.model import Model, sum_blocks
+from ssgp.baselines.natural_gradient import NaturalGradientTrainer
 from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.bisecting_tree import BisectingTree, grow_tree
 from ssgp.rows.blocks import Rows
@@ -20,33 +21,33 @@ from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["PICRegressor"]
 
-Array = NDArray[np.floating]
 
-# Rows of a block, where it is left to us: their covariance is factorised in every step.
-BLOCK_ROWS = 200
-PREDICT_ROWS = 1 << 20
+# Rows of a block with n_blocks="auto": their covariance is factorised in every step.
+ROWS_PER_BLOCK = 200
+# Rows that are predicted together: blocks are factorised again for the next ones.
+ROWS_PER_CHUNK = 1 << 20
 # Rows of a block that are predicted together.
-ROWS_AT_WORK = 4096
+ROWS_PER_TASK = 4096
 
 
 @stored_estimator()
 class PICRegressor(InducingRegressor):
     """Gaussian process regression with inducing inputs, exact within blocks of neighbouring rows (PIC+).
 
-    As in `DTCRegressor` the latent function's values at some places have a Gaussian posterior, learned by natural
-    gradients; but rows of one block keep the covariance that these values leave, and a new row is predicted from them
-    as well as from the rows of its block. With one block this is the exact Gaussian process.
+    As in `DTCRegressor` the latent function's values at inducing inputs have a Gaussian posterior, learned by natural
+    gradients; but rows of one block keep their covariance given these values, and a new row is predicted from the
+    values as well as from the rows of its block. With one block this is the exact Gaussian process.
 
     Parameters
     ----------
     n_inducing : int, default=250
-        Number of inducing inputs; they begin at centres of k-means.
+        Number of inducing inputs; they start at centres of k-means.
     n_blocks : int or "auto", default="auto"
         Number of blocks, of equal size, cut by a tree. ``"auto"`` makes blocks of about 200 rows.
     max_iter : int, default=1000
         Number of steps, of one block each.
     learning_rate : float, default=0.02
-        Of Adam.
+        Step size of Adam.
     lengthscale : float, array-like of shape (d,) or "auto", default="auto"
         Start in the units of the inputs; half the square root of d standard deviations by default.
     signal_variance, noise_variance : float or "auto", default="auto"
@@ -55,26 +56,26 @@ class PICRegressor(InducingRegressor):
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
     n_jobs : int or None, default=None
-        Threads. The answer does not depend on it.
+        Number of threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
-        1 prints some ten lines, 2 a hundred.
+        1 prints about ten lines, 2 a hundred.
 
     Attributes
     ----------
     inducing_inputs_ : array of shape (k, d)
-        In the units of the inputs.
+        Inducing inputs, in the units of the inputs.
     partition_ : BisectingTree
         The blocks, in standardised inputs.
     lengthscale_ : array of shape (d,)
-        In the units of the inputs.
+        Lengthscales in the units of the inputs.
     signal_variance_, noise_variance_ : float
-        In squared units of the target.
+        Variances of latent function and noise, in squared units of the target.
     bound_ : float
         Log p(y) of the training rows under the model, in nats.
     bound_trace_ : array of shape (n_iter_,)
-        Estimates of a lower bound of it from the steps' blocks, in nats a row.
+        Estimates of a lower bound of `bound_` from the steps' blocks, in nats per row.
     n_rows_ : int
         Training rows.
     n_iter_ : int
@@ -133,61 +134,65 @@ class PICRegressor(InducingRegressor):
         self.verbose = verbose
 
     def _blocks(self, rows: Rows, model: Model) -> tuple[BisectingTree, Rows]:
-        """Equal blocks, local in the metric of the model."""
+        """Blocks of equal size, local in the metric of the model, and the rows sorted by them."""
         n_rows = len(rows.y)
-        n_blocks = max(1, round(n_rows / BLOCK_ROWS)) if isinstance(self.n_blocks, str) else self.n_blocks
+        n_blocks = max(1, round(n_rows / ROWS_PER_BLOCK)) if isinstance(self.n_blocks, str) else self.n_blocks
         if n_blocks > n_rows:
             raise ValueError(f"n_blocks={n_blocks} must be at most the number of rows, found {n_rows} rows")
         metric = np.exp(-model.features.log_lengthscale).astype(np.float32)
         tree, labels = grow_tree(rows.X, n_blocks, np.random.default_rng(0), metric)
         return tree, rows.sort_by(labels, n_blocks)
 
-    def _ascend(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
+    def _optimize(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from one block at a time; half-way the blocks are cut again, in the metric learned so far."""
         _, blocks = self._blocks(rows, model)
-        ascent = StochasticAscent(blocks, model, BlockLikelihood, self.learning_rate, rng)
+        trainer = NaturalGradientTrainer(blocks, model, BlockLikelihood, self.learning_rate, rng)
 
-        def cut_again(step: int) -> None:
+        def cut_blocks(step: int) -> None:
             if step == self.max_iter // 2:
-                ascent.rows = self._blocks(rows, ascent.model)[1]
+                trainer.rows = self._blocks(rows, trainer.model)[1]
 
-        self._take_steps(ascent, after_step, cut_again)
+        self._take_steps(trainer, after_step, cut_blocks)
 
     def _condition(self, rows: Rows, model: Model) -> dict[str, Any]:
         tree, blocks = self._blocks(rows, model)
-        weights, bound = WeightPosterior.best(sum_over(blocks, model, BlockLikelihood, self.n_jobs))
+        weights, bound = WeightPosterior.best(sum_blocks(blocks, model, BlockLikelihood, self.n_jobs))
         return {"_weights": weights, "_bound": bound, "partition_": tree, "_rows": blocks}
 
     @property
-    def _rows_at_once(self) -> int:
-        """Many: for every part of them blocks are factorised again."""
-        return PREDICT_ROWS
+    def _rows_per_chunk(self) -> int:
+        """Rows that are predicted together."""
+        return ROWS_PER_CHUNK
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
-        at = self.partition_.assign(X)
-        by_block = np.argsort(at, kind="stable")
-        first = np.searchsorted(at[by_block], np.arange(self.partition_.n_blocks + 1))
+        blocks = self.partition_.assign(X)
+        order = np.argsort(blocks, kind="stable")
+        bounds = np.searchsorted(blocks[order], np.arange(self.partition_.n_blocks + 1))
         mean, variance = np.empty(len(X)), np.empty(len(X)) if with_variance else None
 
         def predict(block: int) -> None:
-            rows = by_block[first[block] : first[block + 1]]
-            mean[rows], spread = self._in_block(X[rows].astype(float), block, with_variance)
+            rows = order[bounds[block] : bounds[block + 1]]
+            mean[rows], block_variance = self._predict_in_block(X[rows].astype(float), block, with_variance)
             if variance is not None:
-                variance[rows] = spread
+                variance[rows] = block_variance
 
         with one_blas_thread():
-            map_in_threads(predict, np.unique(at), self.n_jobs)
+            map_in_threads(predict, np.unique(blocks), self.n_jobs)
         return mean, variance
 
-    def _in_block(self, X: Array, block: int, with_variance: bool) -> tuple[Array, Array | None]:
-        """Prediction of rows X that belong to a block, from the inducing values and from the block's rows."""
+    def _predict_in_block(self, X: Array, block: int, with_variance: bool) -> tuple[Array, Array | None]:
+        """Mean and variance of the latent function, shapes (n,), at rows X (n, d) of a block."""
         solved = solve_block(self._model, self._rows.block(block))
-        parts = [self._given(solved, X[i : i + ROWS_AT_WORK], with_variance) for i in range(0, len(X), ROWS_AT_WORK)]
+        parts = [
+            self._predict_given(solved, X[i : i + ROWS_PER_TASK], with_variance)
+            for i in range(0, len(X), ROWS_PER_TASK)
+        ]
         means, variances = zip(*parts, strict=True)
         return np.concatenate(means), np.concatenate(variances) if with_variance else None
 
-    def _given(self, solved: SolvedBlock, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
-        inducing = inducing_of(self._model)
+    def _predict_given(self, solved: SolvedBlock, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
+        """Mean and variance at rows X (n, d), from the inducing values and from the rows of their block."""
+        inducing = inducing_features(self._model)
         psi = inducing(X)
         residual = inducing.kernel(X, solved.X) - psi @ solved.psi.T
         gain = solved.factor.solve_transposed(solved.factor.solve(residual))

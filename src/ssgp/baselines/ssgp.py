@@ -6,12 +6,13 @@ from numbers import Integral, Real
 from typing import ClassVar, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
+from ssgp._utils.arrays import Array
 from ssgp.baselines.feature_maps import SpectralMap
 from ssgp.baselines.feature_regressor import FeatureRegressor, Learned
-from ssgp.baselines.lbfgs import climb
+from ssgp.baselines.lbfgs import maximize_bound
 from ssgp.baselines.model import Model, RowLikelihood
 from ssgp.rows.blocks import Rows
 from ssgp.saving.mixin import stored_estimator
@@ -19,11 +20,10 @@ from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["SSGPRegressor"]
 
-Array = NDArray[np.floating]
 
-# Steps of the short runs that choose where to begin, and rows they look at.
-TRIAL_STEPS = 15
-TRIAL_ROWS = 20_000
+# Steps and rows of the short runs that choose where to start.
+SHORT_RUN_STEPS = 15
+SHORT_RUN_ROWS = 20_000
 
 
 @stored_estimator()
@@ -31,18 +31,18 @@ class SSGPRegressor(FeatureRegressor):
     """Sparse spectrum Gaussian process regression, by maximum marginal likelihood.
 
     The latent function is a sum of ``m`` waves with Gaussian weights. Frequencies, lengthscales and variances maximise
-    the marginal likelihood of all rows (L-BFGS, closed-form gradients; two passes over the rows a step, some at a
-    time, so that memory stays bounded). With many frequencies and few rows a point estimate of the frequencies
+    the marginal likelihood of all rows (L-BFGS, closed-form gradients; two passes over the rows per step, in chunks,
+    so that memory stays bounded). With many frequencies and few rows a point estimate of the frequencies
     overfits: `SVBSSGPRegressor` and `VSSGPRegressor` have a posterior instead.
 
     Parameters
     ----------
     n_frequencies : int, default=50
-        m, the number of spectral frequencies.
+        Number m of spectral frequencies.
     learn_frequencies : bool, default=True
-        Whether frequencies are learned. Otherwise they stay a draw from the kernel's spectrum, scaled by lengthscales.
+        Whether frequencies are learned. Otherwise they are a draw from the kernel's spectrum, scaled by lengthscales.
     n_restarts : int, default=4
-        Number of draws that short runs choose the start from.
+        Number of draws of the frequencies; learning starts from the best after a short run of each.
     max_iter : int, default=200
         Upper limit of the steps.
     tol : float, default=1e-7
@@ -55,24 +55,24 @@ class SSGPRegressor(FeatureRegressor):
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
     n_jobs : int or None, default=None
-        Threads. The answer does not depend on it.
+        Number of threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
-        1 prints some ten lines, 2 a hundred.
+        1 prints about ten lines, 2 a hundred.
 
     Attributes
     ----------
     frequencies_ : array of shape (m, d)
-        In cycles a unit of the inputs.
+        Frequencies in cycles per unit of the inputs.
     lengthscale_ : array of shape (d,)
-        In the units of the inputs.
+        Lengthscales in the units of the inputs.
     signal_variance_, noise_variance_ : float
-        In squared units of the target.
+        Variances of latent function and noise, in squared units of the target.
     bound_ : float
         Log marginal likelihood of the training rows, in nats.
     bound_trace_ : array of shape (n_iter_,)
-        The same after each step, in nats a row.
+        The log marginal likelihood after each step, in nats per row.
     n_rows_ : int
         Training rows.
     n_iter_ : int
@@ -129,47 +129,44 @@ class SSGPRegressor(FeatureRegressor):
 
     @property
     def frequencies_(self) -> Array:
-        """In cycles a unit of the inputs, shape (m, d)."""
+        """Frequencies in cycles per unit of the inputs, shape (m, d)."""
         features = self._model.features
         if not isinstance(features, SpectralMap):
             raise AttributeError("frequencies_ is there after fit")
         return features.frequencies / self._units.x_scale
 
     def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
-        """A draw of the frequencies."""
+        """Frequencies drawn from the prior."""
         log_length, log_signal = np.log(start.lengthscale), float(np.log(start.signal_variance))
-        drawn = rng.normal(size=(self.n_frequencies, rows.X.shape[1]))
-        features = SpectralMap(drawn, log_length, log_signal, self.learn_frequencies)
+        whitened = rng.normal(size=(self.n_frequencies, rows.X.shape[1]))
+        features = SpectralMap(whitened, log_length, log_signal, self.learn_frequencies)
         return Model(features, float(np.log(start.noise_variance)))
 
-    def _look_around(
+    def _choose_start(
         self, rows: Rows, learned: Learned, rng: np.random.Generator, asked_to_stop: Callable[[], bool]
     ) -> bool:
-        """Move to the most promising of some draws of the frequencies, after a few steps each on some rows."""
-        model, trials, stopped = learned.model, list[_Trial](), False
+        """Move `learned` to the draw of the frequencies with the best short run; return whether learning is to stop."""
+        model, runs, stopped = learned.model, list[_ShortRun](), False
+        n_rows = min(len(rows.y), SHORT_RUN_ROWS)
+        sample = rows.reorder(np.arange(n_rows), np.array([0, n_rows]))
         try:
-            while len(trials) < self.n_restarts > 1 and not stopped:
-                trials.append(_Trial(_with_frequencies(model, rng) if trials else model, learned, asked_to_stop))
-                climb(_some(rows), trials[-1].model, RowLikelihood, TRIAL_STEPS, 0.0, self.n_jobs, trials[-1])
-                stopped = trials[-1].stopped
+            while len(runs) < self.n_restarts > 1 and not stopped:
+                run = _ShortRun(_redraw_frequencies(model, rng) if runs else model, learned, asked_to_stop)
+                runs.append(run)
+                maximize_bound(sample, run.model, RowLikelihood, SHORT_RUN_STEPS, 0.0, self.n_jobs, run)
+                stopped = run.stopped
         finally:
-            learned.model = max(trials, key=lambda trial: trial.bound).model if trials else model
+            learned.model = max(runs, key=lambda run: run.bound).model if runs else model
         return stopped
 
 
-def _some(rows: Rows) -> Rows:
-    """Rows of the short runs; they are in random order."""
-    n_some = min(len(rows.y), TRIAL_ROWS)
-    return rows.reorder(np.arange(n_some), np.array([0, n_some]))
-
-
-def _with_frequencies(model: Model, rng: np.random.Generator) -> Model:
+def _redraw_frequencies(model: Model, rng: np.random.Generator) -> Model:
     """The model with another draw of the frequencies."""
     features = cast(SpectralMap, model.features)
     return replace(model, features=replace(features, whitened=rng.normal(size=features.whitened.shape)))
 
 
-class _Trial:
+class _ShortRun:
     """The model and bound of a short run, which ends early when learning is to stop."""
 
     def __init__(self, model: Model, learned: Learned, asked_to_stop: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Positive definite matrices through their Cholesky factors.
+"""Algebra of positive definite matrices by their Cholesky factors.
 
 Multiplying by the inverse of a triangle is two to three times as fast as solving with it, and the inverse of a whole
 matrix from its factor three times as fast as solving for the identity.
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, get_blas_funcs, get_lapack_funcs
+
+from ssgp._utils.arrays import Array
 
 __all__ = ["CholeskyFactor"]
 
-Array = NDArray[np.floating]
 
 (_multiply,) = get_blas_funcs(("trmm",), dtype=np.float64)
 _invert_triangle, _invert_matrix = get_lapack_funcs(("trtri", "potri"), dtype=np.float64)
@@ -21,13 +21,13 @@ _invert_triangle, _invert_matrix = get_lapack_funcs(("trtri", "potri"), dtype=np
 
 @dataclass(frozen=True)
 class CholeskyFactor:
-    """Lower triangular L of a matrix L L^T; what is above its diagonal is never read."""
+    """Lower triangular factor L, shape (k, k), of a matrix L L^T; the entries above its diagonal are never read."""
 
     lower: Array
 
     @classmethod
     def of(cls, matrix: Array) -> "CholeskyFactor":
-        """Of a symmetric matrix; one that is not positive definite, or not finite, raises LinAlgError."""
+        """Factor of a symmetric matrix; LinAlgError where that is not positive definite or not finite."""
         lower = cho_factor(matrix, lower=True, check_finite=False)[0]
         if not np.isfinite(np.diagonal(lower)).all():
             raise np.linalg.LinAlgError("the matrix is not finite")
@@ -35,16 +35,16 @@ class CholeskyFactor:
 
     @cached_property
     def inverse(self) -> Array:
-        """L^-1, whose upper triangle is never read either."""
+        """L^-1, shape (k, k); the entries above its diagonal are never read."""
         return _invert_triangle(self.lower, lower=1)[0]
 
     @property
     def log_determinant(self) -> float:
-        """Of the matrix."""
+        """Logarithm of the determinant of L L^T."""
         return 2.0 * float(np.log(np.diagonal(self.lower)).sum())
 
     def matrix_inverse(self) -> Array:
-        """(L L^T)^-1."""
+        """Inverse (L L^T)^-1, shape (k, k)."""
         inverse = np.tril(_invert_matrix(self.lower, lower=1)[0])
         return inverse + np.tril(inverse, -1).T
 

@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from ssgp.baselines.feature_maps import VariationalMap
@@ -16,9 +16,8 @@ from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["VSSGPRegressor"]
 
-Array = NDArray[np.floating]
 
-# The posterior begins this narrow, in deviations of the prior: wider waves fade before the data is reached.
+# Initial deviation of the frequencies, in deviations of the prior: with more, waves fade before they reach the rows.
 START_DEVIATION = 0.1
 
 
@@ -26,14 +25,14 @@ START_DEVIATION = 0.1
 class VSSGPRegressor(FeatureRegressor):
     """Variational sparse spectrum Gaussian process regression.
 
-    The latent function is a sum of ``K`` cosines. Every frequency has a Gaussian posterior with a deviation for each
+    The latent function is a sum of ``K`` cosines. Every frequency has a Gaussian posterior with one deviation per
     input, every phase a uniform one; they are independent, so that means and variances of the waves, the bound, its
     gradient and the predictions are all closed form. The weights' posterior is the best Gaussian.
 
     Parameters
     ----------
     n_frequencies : int, default=50
-        K, the number of waves.
+        Number K of waves.
     batch_size : int or None, default=None
         Rows of a stochastic step: natural gradients for the weights, Adam for everything else. None uses all rows
         in every step, with L-BFGS.
@@ -42,7 +41,7 @@ class VSSGPRegressor(FeatureRegressor):
     tol : float, default=1e-7
         Without batches, learning ends when a step changes the bound by less than this share.
     learning_rate : float, default=0.02
-        Of Adam, with batches.
+        Step size of Adam, with batches.
     lengthscale : float, array-like of shape (d,) or "auto", default="auto"
         Start in the units of the inputs; half the square root of d standard deviations by default.
     signal_variance, noise_variance : float or "auto", default="auto"
@@ -51,22 +50,22 @@ class VSSGPRegressor(FeatureRegressor):
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
     n_jobs : int or None, default=None
-        Threads. The answer does not depend on it.
+        Number of threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
-        1 prints some ten lines, 2 a hundred.
+        1 prints about ten lines, 2 a hundred.
 
     Attributes
     ----------
     lengthscale_ : array of shape (d,)
-        In the units of the inputs.
+        Lengthscales in the units of the inputs.
     signal_variance_, noise_variance_ : float
-        In squared units of the target.
+        Variances of latent function and noise, in squared units of the target.
     bound_ : float
         Lower bound of log p(y), in nats.
     bound_trace_ : array of shape (n_iter_,)
-        The same after each step, or estimates from the steps' batches, in nats a row.
+        The bound after each step, or estimates of it from the steps' batches, in nats per row.
     n_rows_ : int
         Training rows.
     n_iter_ : int
@@ -125,14 +124,14 @@ class VSSGPRegressor(FeatureRegressor):
         self.verbose = verbose
 
     def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
-        """Frequencies drawn from the prior, phases at random places, each wave known best near some row."""
+        """Frequencies and phases drawn from the prior, the origins of the waves at random rows."""
         shape = (self.n_frequencies, rows.X.shape[1])
         features = VariationalMap(
-            centre=rng.normal(size=shape),
+            mean=rng.normal(size=shape),
             log_deviation=np.full(shape, np.log(START_DEVIATION)),
-            place=rows.X[rng.integers(len(rows.y), size=self.n_frequencies)].astype(float),
-            middle=rng.uniform(0.0, 2.0 * np.pi, self.n_frequencies),
-            width=np.full(self.n_frequencies, -2.0),
+            origin=rows.X[rng.integers(len(rows.y), size=self.n_frequencies)].astype(float),
+            phase=rng.uniform(0.0, 2.0 * np.pi, self.n_frequencies),
+            width_logit=np.full(self.n_frequencies, -2.0),
             log_lengthscale=np.log(start.lengthscale),
             log_signal=float(np.log(start.signal_variance)),
         )

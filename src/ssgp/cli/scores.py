@@ -10,6 +10,7 @@ from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
+from ssgp.distributions.regressor import map_distributions
 
 __all__ = ["LEVELS", "RowScorer", "RowScores", "Scores", "score_constant", "scores_text"]
 
@@ -68,7 +69,7 @@ class RowScorer:
             scores = score_rows(distribution, y[rows], detailed)
             return replace(scores, detailed=rows.start + detailed)
 
-        parts = predictor.regressor._evaluate(X, score)
+        parts = map_distributions(predictor.regressor, X, score)
         names = [field.name for field in fields(RowScores)]
         return RowScores(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 

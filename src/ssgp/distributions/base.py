@@ -1,4 +1,4 @@
-"""The distributions of rows: one object that answers everything a prediction can be asked for."""
+"""Predictive distributions of rows: means, quantiles, densities, scores and draws of one object."""
 
 from abc import ABC, abstractmethod
 from typing import Self
@@ -14,18 +14,18 @@ __all__ = ["LEAST_DOF", "MOST_DOF", "Distribution", "RandomState", "StretchableD
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
-# Tails no heavier than these, so that deviations exist and mean something.
+# Least degrees of freedom of the tails, with which deviations exist.
 LEAST_DOF = 3.0
 # Degrees of freedom that stand for a normal distribution.
 MOST_DOF = 1e4
 
 
 class Distribution(ABC):
-    """Predictive distributions of n rows, one for each.
+    """Predictive distributions of n rows, one per row.
 
-    All answers are of the same distribution, so that they agree: quantiles do not cross, and intervals, densities and
-    draws fit together. Rows are taken by indexing, as from an array: ``said[:10]``, ``said[[3, 5]]``, ``said[mask]``.
-    Where a method takes `y`, it is one number for each row, or one for all.
+    All methods are of the same distribution, so that they agree: quantiles do not cross, and intervals, densities and
+    draws fit together. Rows are selected by indexing, as in an array: ``distribution[:10]``, ``distribution[[3, 5]]``,
+    ``distribution[mask]``. Where a method takes `y`, it is one number per row, or one for all.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Distribution(ABC):
 
     @abstractmethod
     def __getitem__(self, rows: slice | Indices | Mask) -> Self:
-        """Distributions of some of the rows."""
+        """Distributions of the selected rows."""
 
     @abstractmethod
     def mean(self) -> Array:
@@ -96,7 +96,7 @@ class Distribution(ABC):
         return quantiles[0] if np.ndim(levels) == 0 else np.stack(quantiles, axis=1)
 
     def interval(self, coverage: float = 0.95) -> Array:
-        """Lower and upper ends of the central interval that holds such a share, shape (n, 2)."""
+        """Lower and upper ends of the central interval of probability `coverage`, shape (n, 2)."""
         (level,) = check_levels([coverage], "coverage")
         return self.quantile((0.5 - level / 2, 0.5 + level / 2))
 
@@ -107,11 +107,11 @@ class Distribution(ABC):
 
 
 class StretchableDistribution(Distribution):
-    """Distributions that a recalibration can change: it asks for what comes from the two sides of their means."""
+    """Distributions that a recalibration can stretch, on the two sides of their means."""
 
     @abstractmethod
     def upper_variance(self) -> Array:
-        """Part of the variance that comes from above the mean m, E max(Y - m, 0)^2, shape (n,)."""
+        """Part of the variance from above the mean m, E max(Y - m, 0)^2, shape (n,)."""
 
     @abstractmethod
     def half_differences(self) -> tuple[Array, Array]:
@@ -119,7 +119,7 @@ class StretchableDistribution(Distribution):
 
     @abstractmethod
     def with_tails(self, dof: float) -> "StretchableDistribution":
-        """The same with heavier tails: of no more than so many degrees of freedom."""
+        """The distributions with heavier tails, of at most `dof` degrees of freedom."""
 
     def half_difference(self) -> Array:
         """Half the mean distance of two independent draws, E |Y - Y'| / 2, shape (n,)."""
@@ -128,7 +128,7 @@ class StretchableDistribution(Distribution):
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
-    """NumPy's generator for what scikit-learn takes as a seed."""
+    """NumPy's generator for a seed as scikit-learn takes it."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))

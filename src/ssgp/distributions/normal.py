@@ -1,4 +1,4 @@
-"""Normal distributions: what the paper's regressor and the baselines predict."""
+"""Normal distributions, the predictions of the paper's regressor and of the baselines."""
 
 from dataclasses import dataclass
 from math import pi, sqrt
@@ -19,7 +19,7 @@ LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 @dataclass(frozen=True)
 class NormalDistribution(StretchableDistribution):
-    """A normal distribution for each of n rows.
+    """Normal distributions of n rows.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class NormalDistribution(StretchableDistribution):
 
     @classmethod
     def of(cls, mean: ArrayLike, std: ArrayLike) -> "NormalDistribution":
-        """Distributions of a user's means and deviations."""
+        """Distributions of array-likes of means and deviations, shapes (n,)."""
         return cls(np.asarray(mean, dtype=float), np.asarray(std, dtype=float))
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class NormalDistribution(StretchableDistribution):
         return half, half
 
     def with_tails(self, dof: float) -> StudentMixture:
-        """Student-t distributions of at most so many degrees of freedom."""
+        """Student-t distributions of at most `dof` degrees of freedom."""
         location, scale = self.location[None], self.scale[None]
         return StudentMixture(location, scale, np.full_like(location, MOST_DOF)).with_tails(dof)
 

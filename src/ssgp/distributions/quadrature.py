@@ -1,4 +1,4 @@
-"""Integrals over a half line, one for each of n rows."""
+"""Integrals over a half line, one per row."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from ssgp._utils.arrays import Array, Indices
 
 __all__ = ["half_line_integral"]
 
-# Beyond these, in the variable of the double exponential rule, nothing is left of what falls like a power above two.
+# End of the integral in the variable of the double exponential rule, for functions that fall faster than a square.
 END = 2.6
 FIRST_STEP = 0.4
 MOST_HALVINGS = 4
@@ -20,13 +20,13 @@ TOLERANCE = 2e-3
 def half_line_integral(integrand: Callable[[Array, Indices], Array], scale: Array) -> Array:
     """Integrals from 0 to infinity of smooth functions that fall like a power, shape (n,).
 
-    By the trapezoidal rule after the substitution x = scale exp(pi/2 sinh t), whose steps are halved until the integral
-    settles; rows that have settled are not evaluated again.
+    They are computed by the trapezoidal rule after the substitution x = scale exp(pi/2 sinh t), whose steps are halved
+    until the integral converges; rows that have converged are not evaluated again.
 
     Parameters
     ----------
     integrand : callable
-        Takes points (k,), one for each of k rows, and the numbers of these rows to values (k,).
+        Function of points (k,), one per row, and of the numbers of these rows (k,), with values (k,).
     scale : array of shape (n,)
         Size of the region that holds most of each integral.
     """
@@ -35,12 +35,12 @@ def half_line_integral(integrand: Callable[[Array, Indices], Array], scale: Arra
     for _ in range(MOST_HALVINGS):
         if not len(rows):
             break
-        between = _sum(integrand, scale, rows, np.arange(-END + 0.5 * step, END, step))
+        midpoints = _sum(integrand, scale, rows, np.arange(-END + 0.5 * step, END, step))
         step *= 0.5
-        finer = 0.5 * result[rows] + step * between
-        moved = np.abs(finer - result[rows]) > TOLERANCE * finer
+        finer = 0.5 * result[rows] + step * midpoints
+        changed = np.abs(finer - result[rows]) > TOLERANCE * finer
         result[rows] = finer
-        rows = rows[moved]
+        rows = rows[changed]
     return result
 
 
@@ -48,5 +48,6 @@ def _sum(integrand: Callable[[Array, Indices], Array], scale: Array, rows: Indic
     """Sums over nodes t of integrand times dx/dt, shape (k,) for k rows."""
     stretch = np.exp(0.5 * np.pi * np.sinh(t))
     slope = 0.5 * np.pi * np.cosh(t) * stretch
-    own = scale[rows]
-    return sum((s * own * integrand(x * own, rows) for x, s in zip(stretch, slope, strict=True)), np.zeros(len(rows)))
+    scale = scale[rows]
+    terms = (s * scale * integrand(x * scale, rows) for x, s in zip(stretch, slope, strict=True))
+    return sum(terms, np.zeros(len(rows)))

@@ -1,4 +1,4 @@
-"""Quantiles of mixtures of Student-t distributions, by a search for each row."""
+"""Quantiles of mixtures of Student-t distributions, by one search per row."""
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -7,21 +7,21 @@ from ssgp._utils.arrays import Array, Mask
 
 __all__ = ["QuantileSearch", "standard_quantiles"]
 
-# Halley's steps have an error of third order: after one of this many scales, it is a billionth of one.
+# Length of a last step, in scales: Halley's steps have an error of third order, which is then a billionth of a scale.
 SMALL_STEP = 1e-3
 MOST_STEPS = 200
-# Inverse degrees of freedom, from normal distributions to the heaviest tails there are, of tabled quantiles.
+# Inverse degrees of freedom of tabled quantiles, from normal distributions to the heaviest tails.
 TABLED = np.linspace(1e-6, 0.5, 128)
-# Levels so far out that a table would be too coarse.
+# Lowest level of tabled quantiles: further out the table would be too coarse.
 LEAST_TABLED = 1e-9
 
 
 class QuantileSearch:
     """Search for the points at which the cumulative distributions of n rows have a level.
 
-    A quantile lies between those of the components, and Halley's steps lead to it from a good guess. A step that leaves
-    the bracket, or that is not half as long as the one before, is replaced by a halving of the bracket. Rows whose
-    quantile is found leave the search.
+    A quantile lies between those of the components, and Halley's steps converge to it from a good start. A step that
+    leaves the bracket, or that is not half as long as the one before, is replaced by a halving of the bracket. Rows
+    that have converged leave the search.
 
     Parameters
     ----------
@@ -36,24 +36,24 @@ class QuantileSearch:
         self._level, self._tail = level, min(level, 1.0 - level)
         self._row = np.arange(location.shape[1])
         standard = standard_quantiles(dof, level)
-        by_component, margin = location + scale * standard, scale * (0.01 * np.abs(standard) + 1e-6)
-        self._low, self._high = (by_component - margin).min(axis=0), (by_component + margin).max(axis=0)
-        guess, middle = self._guess(by_component, standard), 0.5 * (self._low + self._high)
-        self._at = np.clip(np.where(np.isfinite(guess), guess, middle), self._low, self._high)
-        self._last = self._high - self._low
+        quantiles, margin = location + scale * standard, scale * (0.01 * np.abs(standard) + 1e-6)
+        self._low, self._high = (quantiles - margin).min(axis=0), (quantiles + margin).max(axis=0)
+        start, middle = self._start(quantiles, standard), 0.5 * (self._low + self._high)
+        self._point = np.clip(np.where(np.isfinite(start), start, middle), self._low, self._high)
+        self._last_length = self._high - self._low
 
-    def _guess(self, by_component: Array, standard: Array) -> Array:
-        """A point between the quantiles of the components.
+    def _start(self, quantiles: Array, standard: Array) -> Array:
+        """Initial points (n,) between the quantiles of the components (T, n), of standardised values `standard`.
 
-        In the middle they count by their density there. Towards the tails, where the probability beyond a distance is
-        about a power of it, the distance is the power mean of theirs.
+        For levels near 1/2 they are means of the quantiles, weighted by the densities there. In the tails, where the
+        probability beyond a distance is about a power of it, their distance is a power mean of those of the quantiles.
         """
         density = np.exp(self._log_peaks - (0.5 * self._dof + 0.5) * np.log1p(standard**2 / self._dof))
         if self._tail > 0.4:
-            return (density * by_component).mean(axis=0) / density.mean(axis=0)
+            return (density * quantiles).mean(axis=0) / density.mean(axis=0)
         mean, side = self._location.mean(axis=0), np.sign(self._level - 0.5)
         power = (density * self._scale * np.abs(standard)).mean(axis=0) / self._tail
-        distance = np.maximum(side * (by_component - mean), SMALL_STEP * self._scale)
+        distance = np.maximum(side * (quantiles - mean), SMALL_STEP * self._scale)
         longest = distance.max(axis=0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return mean + side * longest * ((distance / longest) ** power).mean(axis=0) ** (1.0 / power)
@@ -63,29 +63,29 @@ class QuantileSearch:
         quantiles = np.empty(len(self._row))
         for _ in range(MOST_STEPS):
             done = self._step()
-            quantiles[self._row[done]] = self._at[done]
+            quantiles[self._row[done]] = self._point[done]
             if done.all():
                 return quantiles
             self._keep(~done)
-        quantiles[self._row] = self._at
+        quantiles[self._row] = self._point
         return quantiles
 
     def _step(self) -> Mask:
-        """Move on, and tell which rows are done, shape (n,)."""
+        """Take a step; return which rows have converged, shape (n,)."""
         excess, step = self._excess_and_step()
         below = excess <= 0
-        self._low, self._high = np.where(below, self._at, self._low), np.where(below, self._high, self._at)
-        taken = self._at - step
-        fine = (self._low <= taken) & (taken <= self._high) & (np.abs(step) <= 0.5 * self._last)
-        taken = np.where(fine, taken, 0.5 * (self._low + self._high))
-        self._last, self._at = np.abs(taken - self._at), taken
+        self._low, self._high = np.where(below, self._point, self._low), np.where(below, self._high, self._point)
+        point = self._point - step
+        accepted = (self._low <= point) & (point <= self._high) & (np.abs(step) <= 0.5 * self._last_length)
+        point = np.where(accepted, point, 0.5 * (self._low + self._high))
+        self._last_length, self._point = np.abs(point - self._point), point
         smallest = self._scale.min(axis=0)
-        narrow = self._high - self._low <= np.maximum(1e-9 * smallest, 2.0 * np.spacing(np.abs(taken)))
-        return narrow | (fine & (self._last <= SMALL_STEP * smallest))
+        narrow = self._high - self._low <= np.maximum(1e-9 * smallest, 2.0 * np.spacing(np.abs(point)))
+        return narrow | (accepted & (self._last_length <= SMALL_STEP * smallest))
 
     def _excess_and_step(self) -> tuple[Array, Array]:
-        """Cumulative probability beyond the level, and Halley's step down from here, shapes (n,)."""
-        dof, z = self._dof, (self._at - self._location) / self._scale
+        """Cumulative probability beyond the level, and Halley's step down from the points, shapes (n,)."""
+        dof, z = self._dof, (self._point - self._location) / self._scale
         excess = stdtr(dof, z).mean(axis=0) - self._level
         densities = np.exp(self._log_peaks - (0.5 * dof + 0.5) * np.log1p(z * z / dof))
         density = densities.mean(axis=0)
@@ -95,16 +95,17 @@ class QuantileSearch:
             return excess, newton / (1.0 - 0.5 * newton * slope / density)
 
     def _keep(self, rows: Mask) -> None:
+        """Continue the search for these rows only."""
         self._location, self._scale = self._location[:, rows], self._scale[:, rows]
         self._dof, self._log_peaks = self._dof[:, rows], self._log_peaks[:, rows]
-        self._row, self._at, self._last = self._row[rows], self._at[rows], self._last[rows]
+        self._row, self._point, self._last_length = self._row[rows], self._point[rows], self._last_length[rows]
         self._low, self._high = self._low[rows], self._high[rows]
 
 
 def standard_quantiles(dof: Array, level: float) -> Array:
-    """Quantiles of Student-t's of location 0 and scale 1, to a hundredth of themselves, from a table of a few.
+    """Quantiles of Student-t distributions of location 0 and scale 1, to a relative error of a hundredth, from a table.
 
-    The table does not depend on the rows, and so neither does a row's quantile on others that are predicted with it.
+    The table does not depend on the rows, and so neither does a row's quantile on the other rows.
     """
     if level == 0.5:
         return np.zeros_like(dof)

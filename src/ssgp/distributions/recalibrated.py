@@ -1,4 +1,4 @@
-"""Regressors whose predictive distributions are corrected on rows that they were not fitted to."""
+"""Regressors whose predictive distributions are corrected on held-out rows."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor
@@ -19,9 +20,8 @@ from ssgp.saving.mixin import SaveMixin, stored_estimator
 
 __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "recalibrate"]
 
-Array = NDArray[np.floating]
 
-# Four numbers are learned: fewer rows say too little of them, and more rows hardly more.
+# Least and largest number of rows from which the four numbers are learned.
 LEAST_ROWS, MOST_ROWS = 20, 10_000
 
 
@@ -31,10 +31,10 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
 
     Every distribution is moved by one number, stretched below its mean by a second and above it by a third, and given
     heavier tails by a fourth. The first is the mean error of the held-out rows (weighted by the inverse of their
-    deviations), and the others make these rows most probable. Quantiles do not cross, densities integrate to one (with
-    a step near the mean where the two factors differ), and the mean is the regressor's plus the shift. Corrected are a
-    bias, intervals that are too narrow or too wide as a whole or on one side, and tails that are too light. Not
-    corrected is what differs by inputs.
+    deviations), and the others maximise the probability of these rows. Quantiles do not cross, densities integrate to
+    one (with a step near the mean where the two factors differ), and the mean is the regressor's plus the shift.
+    Corrected are a bias, intervals that are too narrow or too wide as a whole or on one side, and tails that are too
+    light. Errors that depend on the inputs are not corrected.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
     ----------
     recalibration_ : Recalibration
         The four numbers: `shift` in the target's units, the factors `below` and `above`, and the degrees of freedom
-        `dof` (10,000 where tails are left as they are).
+        `dof` (10,000 where tails are unchanged).
     n_recalibration_rows_ : int
-        Rows they were learned from, at most 10,000 drawn at random.
+        Number of rows they were learned from, at most 10,000 drawn at random.
     n_features_in_, feature_names_in_
-        Those of the regressor.
+        Number and names of the regressor's inputs.
 
     Examples
     --------
@@ -76,21 +76,21 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         return self.regressor
 
     def _summary_entries(self) -> dict[str, Any]:
-        """What corrects the predictive distributions, and how many rows it was learned from."""
+        """The recalibration, and the number of rows it was learned from."""
         return {"recalibration": {"n_rows": self.n_recalibration_rows_, **asdict(self.recalibration_)}}
 
     def __sklearn_clone__(self) -> Self:
-        """The same fitted regressor, not recalibrated: `fit` does not fit it again."""
+        """A recalibration, not fitted, of the same fitted regressor: `fit` does not fit it again."""
         return type(self)(self.regressor)
 
     @property
     def n_features_in_(self) -> int:
-        """Columns of the inputs."""
+        """Number of inputs."""
         return self.regressor.n_features_in_
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Their names, where the regressor was fitted on a table."""
+        """Names of the inputs, where the regressor was fitted on a table."""
         return self.regressor.feature_names_in_
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -100,8 +100,8 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Rows that the regressor was not fitted to, some hundreds at least. On rows that it has seen its errors are
-            smaller than they will be, and intervals would become too narrow.
+            Rows that the regressor was not fitted to, a few hundred at least. On its training rows its errors are
+            smaller than on new ones, and intervals would become too narrow.
         y : array-like of shape (n,)
             Their targets.
         sample_weight : array-like of shape (n,), optional
@@ -115,27 +115,27 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         check_is_fitted(self.regressor)
         y = check_target(y, X)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        some = _some_rows(y, weight)
-        before = self.regressor.predict_distribution(_safe_indexing(X, some))
-        self.recalibration_ = fit_recalibration(before, y[some], None if weight is None else weight[some])
-        self.n_recalibration_rows_ = len(some)
+        rows = _choose_rows(y, weight)
+        before = self.regressor.predict_distribution(_safe_indexing(X, rows))
+        self.recalibration_ = fit_recalibration(before, y[rows], None if weight is None else weight[rows])
+        self.n_recalibration_rows_ = len(rows)
         return self
 
-    def predict_distribution(self, X: ArrayLike, **how: Any) -> StretchedDistribution:  # noqa: ANN401
+    def predict_distribution(self, X: ArrayLike, **keywords: Any) -> StretchedDistribution:  # noqa: ANN401
         """Predictive distributions of observations at X (n, d): those of the regressor, corrected.
 
-        Keywords are the regressor's own.
+        Keywords are those of the regressor.
         """
         check_is_fitted(self)
-        return self.recalibration_(self.regressor.predict_distribution(X, **how))
+        return self.recalibration_(self.regressor.predict_distribution(X, **keywords))
 
-    def _means(self, X: ArrayLike, **how: Any) -> Array:  # noqa: ANN401
+    def _means(self, X: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
         check_is_fitted(self)
-        return self.regressor.predict(X, **how) + self.recalibration_.shift
+        return self.regressor.predict(X, **keywords) + self.recalibration_.shift
 
-    def _distributions(self, X: ArrayLike, **how: Any) -> Iterator[StretchedDistribution]:  # noqa: ANN401
+    def _distributions(self, X: ArrayLike, **keywords: Any) -> Iterator[StretchedDistribution]:  # noqa: ANN401
         check_is_fitted(self)
-        return map(self.recalibration_, self.regressor._distributions(X, **how))
+        return map(self.recalibration_, self.regressor._distributions(X, **keywords))
 
     @property
     def _n_jobs(self) -> int | None:
@@ -143,14 +143,14 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
 
 
 def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:  # noqa: ANN401
-    """A fitted model whose predictive distributions are corrected on rows that it was not fitted to.
+    """A fitted model whose predictive distributions are corrected on held-out rows.
 
     Parameters
     ----------
     model : regressor of this library, or a Pipeline that ends with one
-        Fitted; it stays as it is. If it is recalibrated already, the new recalibration takes the place of the old.
+        Fitted; it stays as it is. If it is recalibrated already, the new recalibration replaces the old.
     X : array-like of shape (n, d)
-        Rows that the model was not fitted to, as it takes them; some hundreds at least.
+        Rows that the model was not fitted to, as it takes them; a few hundred at least.
     y : array-like of shape (n,)
         Their targets.
     sample_weight : array-like of shape (n,), optional
@@ -186,11 +186,11 @@ def original(regressor: Any) -> Any:  # noqa: ANN401  any regressor of the libra
     return regressor.regressor if isinstance(regressor, RecalibratedRegressor) else regressor
 
 
-def _some_rows(y: Array, weight: Array | None) -> NDArray[np.integer]:
-    """Which rows to learn from: those that count, or so many of them at random, in their order."""
-    known = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-    if len(known) < LEAST_ROWS:
-        raise ValueError(f"a recalibration needs at least {LEAST_ROWS} rows that count, and X has {len(known)}")
-    if len(known) > MOST_ROWS:
-        return np.sort(np.random.default_rng(0).choice(known, MOST_ROWS, replace=False))
-    return known
+def _choose_rows(y: Array, weight: Array | None) -> Indices:
+    """Numbers of the rows of positive weight, or of a random sample of these, in their order."""
+    rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+    if len(rows) < LEAST_ROWS:
+        raise ValueError(f"a recalibration needs at least {LEAST_ROWS} rows that count, and X has {len(rows)}")
+    if len(rows) > MOST_ROWS:
+        return np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
+    return rows

@@ -1,4 +1,4 @@
-"""Four numbers that correct predictive distributions by how they did on rows that a model was not fitted to."""
+"""Four numbers that correct predictive distributions, learned from held-out rows."""
 
 from dataclasses import dataclass
 
@@ -12,27 +12,27 @@ from ssgp.saving.kinds import stored
 
 __all__ = ["Recalibration", "fit_recalibration"]
 
-# Half the rows of a normal distribution are nearer its mean than this many deviations.
+# Deviations from the mean within which half of a normal distribution lies.
 HALF_INSIDE = 0.6745
-# How far the search for a factor goes on either side, as a logarithm.
+# Largest logarithm of a factor that the search reaches on either side of its start.
 MOST_STRETCH = 5.0
-# So many degrees of freedom change nothing that could be seen.
+# Degrees of freedom above which tails look normal.
 NEARLY_NORMAL = 1000.0
 
 
 @stored()
 @dataclass(frozen=True)
 class Recalibration:
-    """Moves a distribution, stretches it below and above its mean, and gives it heavier tails.
+    """A shift of a distribution, factors that stretch it below and above its mean, and heavier tails.
 
     Attributes
     ----------
     shift : float
-        What is added to every mean, in the target's units.
+        Number added to every mean, in the target's units.
     below, above : float
         Factors of the distances from the mean on its two sides.
     dof : float
-        Degrees of freedom of what is left to chance, beside those that components have.
+        Degrees of freedom that limit those of the components.
     """
 
     shift: float = 0.0
@@ -45,7 +45,7 @@ class Recalibration:
         return StretchedDistribution(before.with_tails(self.dof), self.shift, self.below, self.above)
 
     def describe(self) -> str:
-        """In words.
+        """A description for people.
 
         Examples
         --------
@@ -60,10 +60,10 @@ class Recalibration:
 
 
 def fit_recalibration(before: StretchableDistribution, y: Array, weight: Array | None = None) -> Recalibration:
-    """The mean error of rows that a model was not fitted to, and the factors and tails that make them most probable.
+    """The mean error of held-out rows, and the factors and tails that maximise their probability.
 
-    In the mean error rows count by the inverse of their deviations: those of which the model is sure say more. Weak
-    priors of the factors and the tails, around "leave it as it is", are worth a few rows.
+    The mean error is weighted by the inverse of the rows' deviations. Factors and tails have weak priors, worth a few
+    rows, around no change.
 
     Parameters
     ----------
@@ -81,25 +81,26 @@ def fit_recalibration(before: StretchableDistribution, y: Array, weight: Array |
     start = _start(error - shift, deviation, counts)
 
     def loss(free: Array) -> float:
-        fit = float(counts @ _from_free(free, shift)(before).logpdf(y))
-        return -(fit - float(free[:2] @ free[:2]) - 10.0 * float(free[2])) / total
+        log_likelihood = float(counts @ _from_free(free, shift)(before).logpdf(y))
+        return -(log_likelihood - float(free[:2] @ free[:2]) - 10.0 * float(free[2])) / total
 
     first, around = np.array([start, start, 0.05]), (start - MOST_STRETCH, start + MOST_STRETCH)
     corners = first + np.vstack([np.zeros(3), np.diag([0.2, 0.2, 0.1])])
     bounds = [around, around, (1.0 / MOST_DOF, 1.0 / LEAST_DOF)]
     options = {"initial_simplex": corners, "xatol": 1e-3, "fatol": 1e-7, "maxfev": 300}
-    # The density has a step at the mean, and so the loss has small ones everywhere: gradients would not do.
+    # The density has a step at the mean, and so the loss has small ones everywhere: gradients would not serve.
     best = minimize(loss, first, method="Nelder-Mead", bounds=bounds, options=options)
     return _from_free(best.x, shift)
 
 
 def _start(error: Array, deviation: Array, weight: Array) -> float:
-    """Log factor that puts half of the errors where half of them should be: nothing leads there from far tails."""
+    """Log factor that brings half of the errors into the central half: a search from far tails would not get there."""
     middle = np.quantile(np.abs(error) / deviation, 0.5, weights=weight, method="inverted_cdf")
     stretch = float(middle) / HALF_INSIDE
     return float(np.log(np.clip(stretch, np.exp(-MOST_STRETCH), np.exp(MOST_STRETCH))))
 
 
 def _from_free(free: Array, shift: float) -> Recalibration:
+    """Recalibration of free parameters (3,): logarithms of the factors, and the inverse degrees of freedom."""
     below, above, tail = free.tolist()
     return Recalibration(shift, float(np.exp(below)), float(np.exp(above)), 1.0 / tail)

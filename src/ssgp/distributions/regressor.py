@@ -1,4 +1,4 @@
-"""The methods that every regressor of the library has, all of them of one predictive distribution."""
+"""The methods of every regressor of the library, all of one predictive distribution."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -13,39 +13,39 @@ from ssgp._utils.checks import check_count, check_levels, check_target
 from ssgp.distributions.base import Distribution
 from ssgp.engine.threads import map_in_threads
 
-__all__ = ["DistributionRegressor"]
+__all__ = ["DistributionRegressor", "map_distributions"]
 
 Result = TypeVar("Result")
 
-# Rows whose distributions a thread evaluates at a time.
+# Rows whose distributions a thread evaluates together.
 ROWS_PER_TASK = 1 << 14
 
 
 class DistributionRegressor(ABC):
     """A regressor that predicts the distribution of every row's target.
 
-    Subclasses give `predict_distribution`, and `_means`, which may be had for less. All methods take the keywords of
+    Subclasses implement `predict_distribution`, and `_means`, which may be cheaper. All methods take the keywords of
     `predict_distribution` as well.
     """
 
     @abstractmethod
     def predict_distribution(self, X: ArrayLike) -> Distribution:
-        """Predictive distributions of observations at X (n, d): one object that answers everything else."""
+        """Predictive distributions of observations at X (n, d), as one object with all other methods."""
 
     @abstractmethod
     def _means(self, X: ArrayLike) -> Array:
         """Means of the distributions, shape (n,)."""
 
-    def _distributions(self, X: ArrayLike, **how: Any) -> Iterator[Distribution]:  # noqa: ANN401
-        """Distributions of all rows in their order, in one part or, where memory asks for it, in several."""
-        yield self.predict_distribution(X, **how)
+    def _distributions(self, X: ArrayLike, **keywords: Any) -> Iterator[Distribution]:  # noqa: ANN401
+        """Distributions of all rows in their order, in one part, or in several that take less memory."""
+        yield self.predict_distribution(X, **keywords)
 
     @property
     def _n_jobs(self) -> int | None:
-        """Threads that evaluate distributions."""
+        """Number of threads that evaluate distributions."""
         return getattr(self, "n_jobs", None)
 
-    def predict(self, X: ArrayLike, return_std: bool = False, **how: Any) -> Array | tuple[Array, Array]:  # noqa: ANN401
+    def predict(self, X: ArrayLike, return_std: bool = False, **keywords: Any) -> Array | tuple[Array, Array]:  # noqa: ANN401
         """Predictive mean, and standard deviation of an observation.
 
         Parameters
@@ -54,28 +54,27 @@ class DistributionRegressor(ABC):
             Inputs.
         return_std : bool, default=False
             Whether to return deviations too.
-        **how
-            Keywords of `predict_distribution`, where the regressor has some.
+        **keywords
+            Keywords of `predict_distribution`, for regressors that have any.
 
         Returns
         -------
         mean : array of shape (n,)
-            In the target's units.
+            Means in the target's units.
         std : array of shape (n,)
-            Only with `return_std`.
+            Standard deviations, only with `return_std`.
         """
         if not return_std:
-            return self._means(X, **how)
-        mean, std = np.concatenate(
-            self._evaluate(X, lambda said, _: np.stack([said.mean(), said.std()]), **how), axis=1
-        )
+            return self._means(X, **keywords)
+        parts = map_distributions(self, X, lambda part, _: np.stack([part.mean(), part.std()]), **keywords)
+        mean, std = np.concatenate(parts, axis=1)
         return mean, std
 
     def predict_quantiles(
         self,
         X: ArrayLike,
         quantiles: ArrayLike = (0.05, 0.25, 0.5, 0.75, 0.95),
-        **how: Any,  # noqa: ANN401
+        **keywords: Any,  # noqa: ANN401
     ) -> Array:
         """Quantiles of an observation.
 
@@ -85,18 +84,18 @@ class DistributionRegressor(ABC):
             Inputs.
         quantiles : array-like of shape (k,), default=(0.05, 0.25, 0.5, 0.75, 0.95)
             Levels between 0 and 1.
-        **how
-            Keywords of `predict_distribution`, where the regressor has some.
+        **keywords
+            Keywords of `predict_distribution`, for regressors that have any.
 
         Returns
         -------
         array of shape (n, k)
-            They never cross: all are of one distribution.
+            Quantiles, which never cross: all are of one distribution.
         """
         levels = check_levels(quantiles, "quantiles")
-        return np.concatenate(self._evaluate(X, lambda said, _: said.quantile(levels), **how))
+        return np.concatenate(map_distributions(self, X, lambda part, _: part.quantile(levels), **keywords))
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.95, **how: Any) -> Array:  # noqa: ANN401
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.95, **keywords: Any) -> Array:  # noqa: ANN401
         """Central interval of an observation.
 
         Parameters
@@ -104,56 +103,60 @@ class DistributionRegressor(ABC):
         X : array-like of shape (n, d)
             Inputs.
         coverage : float, default=0.95
-            Share of observations that should fall inside.
-        **how
-            Keywords of `predict_distribution`, where the regressor has some.
+            Probability of the interval.
+        **keywords
+            Keywords of `predict_distribution`, for regressors that have any.
 
         Returns
         -------
         array of shape (n, 2)
-            Lower and upper ends.
+            Lower and upper ends of the intervals.
         """
         check_levels([coverage], "coverage")
-        return np.concatenate(self._evaluate(X, lambda said, _: said.interval(coverage), **how))
+        return np.concatenate(map_distributions(self, X, lambda part, _: part.interval(coverage), **keywords))
 
-    def log_prob(self, X: ArrayLike, y: ArrayLike, **how: Any) -> Array:  # noqa: ANN401
+    def log_prob(self, X: ArrayLike, y: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
         """Log densities of observations y (n,) at X (n, d), shape (n,)."""
         check_is_fitted(self)
         target = check_target(y, X)
-        return np.concatenate(self._evaluate(X, lambda said, rows: said.logpdf(target[rows]), **how))
+        return np.concatenate(map_distributions(self, X, lambda part, rows: part.logpdf(target[rows]), **keywords))
 
-    def cdf(self, X: ArrayLike, y: ArrayLike, **how: Any) -> Array:  # noqa: ANN401
+    def cdf(self, X: ArrayLike, y: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
         """Predictive probabilities of an observation at most y (n,) at X (n, d), shape (n,)."""
         check_is_fitted(self)
         target = check_target(y, X)
-        return np.concatenate(self._evaluate(X, lambda said, rows: said.cdf(target[rows]), **how))
+        return np.concatenate(map_distributions(self, X, lambda part, rows: part.cdf(target[rows]), **keywords))
 
     def sample_y(
         self,
         X: ArrayLike,
         n_samples: int = 1,
         random_state: int | np.random.RandomState | None = 0,
-        **how: Any,  # noqa: ANN401
+        **keywords: Any,  # noqa: ANN401
     ) -> Array:
         """Independent draws of observations at X (n, d), shape (n, n_samples)."""
         n_samples = check_count(n_samples, "n_samples", 1)
-        return self.predict_distribution(X, **how).sample(n_samples, random_state)
+        return self.predict_distribution(X, **keywords).sample(n_samples, random_state)
 
-    def _evaluate(
-        self,
-        X: ArrayLike,
-        function: Callable[[Distribution, slice], Result],
-        **how: Any,  # noqa: ANN401
-    ) -> list[Result]:
-        """``function(distribution, rows)`` for some rows at a time, in threads, in the order of the rows."""
-        results: list[Result] = []
-        start = 0
-        for part in self._distributions(X, **how):
-            tasks = [slice(at, min(at + ROWS_PER_TASK, len(part))) for at in range(0, len(part), ROWS_PER_TASK)]
 
-            def evaluate(task: slice, part: Distribution = part, start: int = start) -> Result:
-                return function(part[task], slice(start + task.start, start + task.stop))
+def map_distributions(
+    regressor: DistributionRegressor,
+    X: ArrayLike,
+    function: Callable[[Distribution, slice], Result],
+    **keywords: Any,  # noqa: ANN401
+) -> list[Result]:
+    """Values of ``function(distribution, rows)`` for consecutive slices of the rows of X (n, d), in threads.
 
-            results += map_in_threads(evaluate, tasks, self._n_jobs)
-            start += len(part)
-        return results
+    `distribution` is the predictive distribution of these rows, and `keywords` are those of `predict_distribution`.
+    """
+    results: list[Result] = []
+    start = 0
+    for part in regressor._distributions(X, **keywords):
+        tasks = [slice(i, min(i + ROWS_PER_TASK, len(part))) for i in range(0, len(part), ROWS_PER_TASK)]
+
+        def evaluate(task: slice, part: Distribution = part, start: int = start) -> Result:
+            return function(part[task], slice(start + task.start, start + task.stop))
+
+        results += map_in_threads(evaluate, tasks, regressor._n_jobs)
+        start += len(part)
+    return results

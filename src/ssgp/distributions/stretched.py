@@ -1,4 +1,4 @@
-"""Distributions moved, and stretched on the two sides of their means."""
+"""Distributions that are shifted, and stretched on the two sides of their means."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,14 +14,14 @@ __all__ = ["StretchedDistribution"]
 
 @dataclass(frozen=True)
 class StretchedDistribution(Distribution):
-    """Distributions of other distributions' values, moved and stretched below and above their means.
+    """Distributions that are shifted, and stretched below and above their means.
 
-    As a map of the target that only grows, it keeps quantiles in their order and densities integrating to one.
+    The map of the target is increasing: quantiles keep their order, and densities integrate to one.
 
     Attributes
     ----------
     before : StretchableDistribution
-        Distributions of n rows.
+        Distributions of n rows before that.
     shift : float
         Number added to the means.
     below, above : float
@@ -55,24 +55,24 @@ class StretchedDistribution(Distribution):
         """Log densities at y, shape (n,)."""
         y = np.asarray(y, dtype=float)
         factor = np.where(y > self._join, self.above, self.below)
-        return self.before.logpdf(self._back(y)) - np.log(factor)
+        return self.before.logpdf(self._unstretch(y)) - np.log(factor)
 
     def cdf(self, y: ArrayLike) -> Array:
         """Probabilities of at most y, shape (n,)."""
-        return self.before.cdf(self._back(np.asarray(y, dtype=float)))
+        return self.before.cdf(self._unstretch(np.asarray(y, dtype=float)))
 
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Independent draws, shape (n, n_samples)."""
-        return self._forth(self.before.sample(n_samples, random_state))
+        return self._stretch(self.before.sample(n_samples, random_state))
 
     def excess(self, y: ArrayLike) -> Array:
         """Mean excess over y, E max(Y - y, 0), shape (n,)."""
         y = np.asarray(y, dtype=float)
-        point = self._back(y)
-        over = self.before.excess(point)
+        point = self._unstretch(y)
+        excess = self.before.excess(point)
         # Below the join the shortfall E max(y - Y, 0) is that of one side alone.
-        shortfall = over - (self.before.mean() - point)
-        return np.where(y > self._join, self.above * over, self.mean() - y + self.below * shortfall)
+        shortfall = excess - (self.before.mean() - point)
+        return np.where(y > self._join, self.above * excess, self.mean() - y + self.below * shortfall)
 
     def half_difference(self) -> Array:
         """Half the mean distance of two independent draws, E |Y - Y'| / 2, shape (n,)."""
@@ -80,7 +80,7 @@ class StretchedDistribution(Distribution):
         return self.below * below + self.above * above
 
     def _quantile(self, level: float) -> Array:
-        return self._forth(self.before.quantile(level)[:, None])[:, 0]
+        return self._stretch(self.before.quantile(level)[:, None])[:, 0]
 
     @cached_property
     def _mean_excess(self) -> Array:
@@ -89,16 +89,16 @@ class StretchedDistribution(Distribution):
 
     @cached_property
     def _join(self) -> Array:
-        """Point where the two sides meet: what uneven factors would add to the mean is taken back."""
-        uneven = self.above - self.below
-        return self.mean() - (uneven * self._mean_excess if uneven else 0.0)
+        """Points where the two sides meet, shape (n,), such that unequal factors do not move the means."""
+        difference = self.above - self.below
+        return self.mean() - (difference * self._mean_excess if difference else 0.0)
 
-    def _forth(self, x: Array) -> Array:
-        """From values before (n, k) to values here."""
+    def _stretch(self, x: Array) -> Array:
+        """Stretched values of values before, shapes (n, k)."""
         distance = x - self.before.mean()[:, None]
         return self._join[:, None] + np.where(distance > 0, self.above, self.below) * distance
 
-    def _back(self, y: Array) -> Array:
-        """From values here to values before, shape (n,)."""
+    def _unstretch(self, y: Array) -> Array:
+        """Values before, of stretched values y, shapes (n,)."""
         distance = y - self._join
         return self.before.mean() + distance / np.where(distance > 0, self.above, self.below)

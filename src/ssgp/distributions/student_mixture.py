@@ -1,4 +1,4 @@
-"""Mixtures of Student-t distributions: what a forest predicts for a row."""
+"""Mixtures of Student-t distributions, the predictions of a forest."""
 
 from dataclasses import dataclass, replace
 
@@ -13,13 +13,13 @@ from ssgp.distributions.quantile_search import QuantileSearch
 
 __all__ = ["StudentMixture", "combined_dof"]
 
-# Components times rows whose arrays stay in a processor's cache.
+# Components times rows whose arrays fit a processor's cache.
 NUMBERS_IN_CACHE = 1 << 14
 
 
 @dataclass(frozen=True)
 class StudentMixture(StretchableDistribution):
-    """An equal mixture of T Student-t distributions for each of n rows.
+    """Equal mixtures of T Student-t distributions, one mixture per row of n.
 
     Attributes
     ----------
@@ -75,15 +75,15 @@ class StudentMixture(StretchableDistribution):
         return (self._upper_mean(z) + (self.location - y) * stdtr(self.dof, -z)).mean(axis=0)
 
     def upper_variance(self) -> Array:
-        """Part of the variance that comes from above the mean m, E max(Y - m, 0)^2, shape (n,)."""
-        apart, dof = self.location - self.mean(), self.dof
-        z = -apart / self.scale
+        """Part of the variance from above the mean m, E max(Y - m, 0)^2, shape (n,)."""
+        offset, dof = self.location - self.mean(), self.dof
+        z = -offset / self.scale
         above = stdtr(dof, -z)
         second = dof * ((dof - 1.0) / (dof - 2.0) * stdtr(dof - 2.0, -z * np.sqrt((dof - 2.0) / dof)) - above)
-        return (self.scale**2 * second + 2.0 * apart * self._upper_mean(z) + apart**2 * above).mean(axis=0)
+        return (self.scale**2 * second + 2.0 * offset * self._upper_mean(z) + offset**2 * above).mean(axis=0)
 
     def _upper_mean(self, z: Array) -> Array:
-        """Components' E (X - location) where X is above the point of standardised values z, shapes (T, n)."""
+        """Components' E (X - location) 1(X > x), where z are the standardised values of x, shapes (T, n)."""
         density = np.exp(self.log_peaks() - (0.5 * self.dof + 0.5) * np.log1p(z * z / self.dof))
         return self.scale**2 * density * (self.dof + z * z) / (self.dof - 1.0)
 
@@ -100,7 +100,7 @@ class StudentMixture(StretchableDistribution):
         return half_line_integral(lambda distance, rows: integrand(-distance, rows), scale), above
 
     def with_tails(self, dof: float) -> "StudentMixture":
-        """The mixture with heavier tails."""
+        """The mixtures with heavier tails, of at most `dof` degrees of freedom."""
         return replace(self, dof=combined_dof(self.dof, dof))
 
     def _quantile(self, level: float) -> Array:
@@ -117,5 +117,5 @@ class StudentMixture(StretchableDistribution):
 
 
 def combined_dof(dof: Array, other: float) -> Array:
-    """Degrees of freedom of what has two reasons for heavy tails, bounded so that deviations exist."""
+    """Degrees of freedom of tails that are heavy for two reasons, bounded so that deviations exist, shape of `dof`."""
     return np.maximum(1.0 / (1.0 / dof + 1.0 / other), 0.8 * LEAST_DOF)

@@ -25,7 +25,7 @@ from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.kernels import tail_scales
 from ssgp.spectrum.noise import NoisePrior
 from ssgp.spectrum.parameters import Parameters
-from ssgp.spectrum.posterior import AffinePosterior, finish
+from ssgp.spectrum.posterior import AffinePosterior, affine_posterior
 
 __all__ = ["CHECKPOINTED", "fit_forest", "learn_more", "refit_forest"]
 
@@ -103,7 +103,7 @@ def _teller(hooks: StepHooks, units: Standardizer, bounds: list[float]) -> Calla
 def _posterior(kernel: str, parameters: Parameters, x_scale: Array | float) -> AffinePosterior:
     """q(theta) of learned parameters, for inputs of that scale."""
     unit = parameters.hyperparameters.frequency_deviation / x_scale
-    return finish(parameters, Normal(), unit, 1.0, tail_scales(kernel, parameters.layout.n_frequencies))
+    return affine_posterior(parameters, Normal(), unit, 1.0, tail_scales(kernel, parameters.layout.n_frequencies))
 
 
 def _builder(kernel: str, parameters: Parameters, settings: ForestSettings, budget: Budget) -> ForestBuilder:

@@ -86,7 +86,7 @@ class FrequencyLearner:
             blocks_per_step=1,
             draws_per_step=1,
             schedule=Schedule(max_iter, settings.tol),
-            tail=tail_scales(kernel, settings.sizes.n_frequencies),
+            tail_scales=tail_scales(kernel, settings.sizes.n_frequencies),
         )
 
     def learn(
@@ -122,7 +122,7 @@ class FrequencyLearner:
             return after_step(bound)
 
         self.budget.attempt(
-            lambda: learner.ascend(parameters, self.rows, self._blocking, learner.make_optimizers(), rng, collect),
+            lambda: learner.learn(parameters, self.rows, self._blocking, learner.make_optimizers(), rng, collect),
             lambda: None,
             lambda: (
                 f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "

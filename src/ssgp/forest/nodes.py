@@ -127,7 +127,7 @@ class NodeArrays:
     def level(self, leaves_per_node: int) -> Level:
         """The finished level, with the noise prior under which its nodes are most probable."""
         prior = fit_noise_prior(self.count, self.rss)
-        deviation = np.sqrt(prior.scale_after(self.rss) / prior.shape_after(self.count))
+        deviation = np.sqrt(prior.noise_after(self.count, self.rss))
         return Level(
             leaves_per_node,
             to_half_precision(self.weights[:, None], deviation),

@@ -119,7 +119,7 @@ class Level:
     @cached_property
     def noise_variance(self) -> Array:
         """Estimated noise variances of the nodes, shape (p,)."""
-        return self.noise_prior.scale_after(self.rss) / self.noise_prior.shape_after(self.count)
+        return self.noise_prior.noise_after(self.count, self.rss)
 
     @property
     def nbytes(self) -> int:

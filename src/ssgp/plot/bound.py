@@ -72,7 +72,7 @@ class BoundDisplay(Display):
         every = -(-len(steps) // POINTS)
         ax.plot(steps[::every], self.bounds[::every], color=MUTED, lw=0.7)
         ax.plot(steps[::every], smooth[::every], color=ACCENT, lw=1.8)
-        ax.set(xlabel="learning step", ylabel="bound (nats a row)")
+        ax.set(xlabel="learning step", ylabel="bound (nats per row)")
         late = self.bounds[len(self.bounds) // 20 :]
         lowest, highest = np.nanmin(late), np.nanmax(late)
         margin = 0.05 * (highest - lowest) or 1.0

@@ -1,24 +1,24 @@
-"""Trigonometric features and the sparse spectrum kernel they span (eq. 2)."""
+"""Trigonometric features of rows, whose inner products are the sparse spectrum kernel (eq. 2)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["features", "frequency_gradient", "spectral_kernel", "trend_features"]
+from ssgp._utils.arrays import Array
 
-Array = NDArray[np.floating]
+__all__ = ["features", "frequency_gradient", "trend_features"]
+
 TWO_PI = 2.0 * np.pi
 
 
 def features(X: Array, frequencies: Array) -> Array:
-    """Map rows to ``[cos(2 pi X R^T), sin(2 pi X R^T)]``.
+    """Cosines and sines of rows, ``[cos(2 pi X R^T), sin(2 pi X R^T)]``.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        Rows. The features have the dtype of `X`: float32 cosines are some
+        Rows. The features have the dtype of `X`: float32 cosines are about
         twenty times cheaper than float64 ones.
     frequencies : array of shape (m, d)
-        Spectral frequencies R, one a row.
+        Spectral frequencies R, one per row.
 
     Returns
     -------
@@ -35,18 +35,18 @@ def features(X: Array, frequencies: Array) -> Array:
     """
     n_frequencies = len(frequencies)
     phase = np.asarray(TWO_PI * frequencies, dtype=X.dtype) @ X.T
-    by_feature = np.empty((2 * n_frequencies, len(X)), dtype=X.dtype)
-    np.cos(phase, out=by_feature[:n_frequencies])
-    np.sin(phase, out=by_feature[n_frequencies:])
-    return by_feature.T
+    columns = np.empty((2 * n_frequencies, len(X)), dtype=X.dtype)
+    np.cos(phase, out=columns[:n_frequencies])
+    np.sin(phase, out=columns[n_frequencies:])
+    return columns.T
 
 
-def frequency_gradient(feature_gradient: Array, phi: Array, X: Array) -> Array:
-    """Carry a gradient with respect to the features over to the frequencies.
+def frequency_gradient(grad_phi: Array, phi: Array, X: Array) -> Array:
+    """Gradient with respect to the frequencies, from that with respect to the features.
 
     Parameters
     ----------
-    feature_gradient : array of shape (n, 2m)
+    grad_phi : array of shape (n, 2m)
         Derivative of a scalar with respect to ``phi``.
     phi : array of shape (n, 2m)
         ``features(X, frequencies)``.
@@ -59,16 +59,16 @@ def frequency_gradient(feature_gradient: Array, phi: Array, X: Array) -> Array:
         Derivative of the same scalar with respect to the frequencies.
     """
     m = phi.shape[1] // 2
-    by_phase = feature_gradient[:, m:] * phi[:, :m]
-    by_phase -= feature_gradient[:, :m] * phi[:, m:]
-    return TWO_PI * (by_phase.T @ X)
+    grad_phase = grad_phi[:, m:] * phi[:, :m]
+    grad_phase -= grad_phi[:, :m] * phi[:, m:]
+    return TWO_PI * (grad_phase.T @ X)
 
 
 def trend_features(X: Array, lengthscale: Array, n_frequencies: int) -> Array:
-    """Constant and linear functions, ``[sqrt(m), sqrt(m / d) X / l]``, to stand beside m frequencies.
+    """Constant and linear features of rows, ``[sqrt(m), sqrt(m / d) X / l]``, beside those of m frequencies.
 
-    Under one prior for all weights each of the two kinds has the signal variance of the m waves
-    together: a block's level and slope need not be made up from slow waves.
+    Under one prior for all weights the constant and the linear features each have the signal variance of all m waves
+    together: a block's level and slope need not be a sum of slow waves.
 
     Parameters
     ----------
@@ -85,34 +85,8 @@ def trend_features(X: Array, lengthscale: Array, n_frequencies: int) -> Array:
         In column-major order, in the dtype of `X`.
     """
     n_rows, n_inputs = X.shape
-    by_feature = np.empty((1 + n_inputs, n_rows), dtype=X.dtype)
-    by_feature[0] = np.sqrt(n_frequencies)
+    columns = np.empty((1 + n_inputs, n_rows), dtype=X.dtype)
+    columns[0] = np.sqrt(n_frequencies)
     slope = (np.sqrt(n_frequencies / n_inputs) / lengthscale).astype(X.dtype)
-    np.multiply(X.T, slope[:, None], out=by_feature[1:])
-    return by_feature.T
-
-
-def spectral_kernel(A: Array, B: Array, frequencies: Array, signal_variance: float = 1.0) -> Array:
-    """Sparse spectrum kernel: ``signal_variance / m sum_i cos(2 pi r_i (a - b))``.
-
-    It converges to the squared exponential kernel with lengthscales l as the
-    number m of frequencies drawn from N(0, diag(1 / (2 pi l))^2) grows.
-
-    Parameters
-    ----------
-    A : array of shape (n, d)
-        Rows.
-    B : array of shape (k, d)
-        Rows.
-    frequencies : array of shape (m, d)
-        Spectral frequencies.
-    signal_variance : float
-        Variance of the latent function.
-
-    Returns
-    -------
-    array of shape (n, k)
-        The kernel matrix.
-    """
-    scale = signal_variance / len(frequencies)
-    return scale * (features(A, frequencies) @ features(B, frequencies).T)
+    np.multiply(X.T, slope[:, None], out=columns[1:])
+    return columns.T

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.warning import warn_user
 from ssgp.rows.blocking import Blocking, SampledBlocking
 from ssgp.rows.blocks import Rows
@@ -19,12 +19,12 @@ from ssgp.spectrum.trainer import NOISE_RANGE, BoundEstimator, Schedule, Trainer
 
 __all__ = ["Learner", "report_skipped"]
 
-Array = NDArray[np.floating]
 Optimizers = tuple[Optimizer, Optimizer]
 
-# Where blocks drive the gradient and the metric is learned, the first round's blocks are in
-# standardised inputs; the second round's are grown in the metric that the first one found.
-FIRST_ROUND = 1 / 3
+# Where gradients are estimated from blocks and the metric is learned, the blocks of the first round are local in
+# standardised inputs, and those of the second round in the metric that the first one learned.
+FIRST_ROUND_SHARE = 1 / 3
+# Share of the steps that may be skipped without a warning.
 SKIPPED_SHARE = 0.01
 
 
@@ -37,27 +37,27 @@ class Learner:
     objective : Objective
         The data's part of the bound.
     base : Base
-        psi(z).
+        Distribution psi of z.
     learn_hyperparameters : bool
         Whether kernel and noise are learned.
     make_optimizer : callable
-        Returns a fresh optimiser.
+        Makes a new optimiser.
     minibatch : {"rows", "blocks"}
-        What drives the gradient of the global objective.
+        What gradients of the global objective are estimated from.
     partition_metric : {"learned", "standardized"}
-        What distances between rows are measured in.
+        Units of distances between rows: lengthscales, or standardised inputs.
     plain_metric : array of shape (d,)
-        Factor of each standardised input in distances, where they do not follow the lengthscales.
+        Factor of each standardised input in distances that are not in lengthscales.
     batch_size : int
-        Rows that a step should see, where `blocks_per_step` is "auto".
+        Rows per step, about, where `blocks_per_step` is "auto".
     blocks_per_step, draws_per_step : int
         a and b of appendix G.
     schedule : Schedule
-        When to stop.
-    tail : array of shape (m, 1) or None
+        Number and sizes of the steps.
+    tail_scales : array of shape (m, 1) or float
         Factors of the frequencies' prior deviations, see `ssgp.spectrum.kernels`.
     least_noise : float
-        The noise variance stays above it.
+        Lower limit of the noise variance.
     """
 
     objective: Objective
@@ -71,26 +71,26 @@ class Learner:
     blocks_per_step: int | Literal["auto"]
     draws_per_step: int
     schedule: Schedule
-    tail: Array | None = None
+    tail_scales: Array | float = 1.0
     least_noise: float = NOISE_RANGE[0]
 
     @property
     def on_blocks(self) -> bool:
-        """Whether the partition's blocks, not random rows, drive the gradient."""
+        """Whether gradients are estimated from the blocks of the partition, not from random rows."""
         return self.minibatch == "blocks" or isinstance(self.objective, LocalObjective)
 
     def metric(self, parameters: Parameters) -> Array:
-        """Factor of each input in distances between rows."""
+        """Factor of each input in distances between rows, shape (d,)."""
         lengthscale = parameters.hyperparameters.lengthscale
         return 1.0 / lengthscale if self.partition_metric == "learned" else self.plain_metric
 
     def make_optimizers(self) -> Optimizers:
-        """Fresh optimisers for the vectors and for the mixing matrix."""
+        """New optimisers, for the vectors and for the mixing matrix."""
         return self.make_optimizer(), self.make_optimizer()
 
     def trainer(self, parameters: Parameters, rows: Rows, optimizers: Optimizers, rng: np.random.Generator) -> Trainer:
-        """Trainer that moves `parameters` on the blocks of `rows`."""
-        estimator = BoundEstimator(self.objective, self.base, self.learn_hyperparameters, self.tail)
+        """Trainer of `parameters` on the blocks of `rows`."""
+        estimator = BoundEstimator(self.objective, self.base, self.learn_hyperparameters, self.tail_scales)
         n_blocks = self.blocks_per_step
         if n_blocks == "auto":
             n_blocks = max(1, round(self.batch_size * rows.n_blocks / len(rows.y)))
@@ -98,7 +98,7 @@ class Learner:
             estimator, parameters, rows, optimizers, rng, n_blocks, self.draws_per_step, least_noise=self.least_noise
         )
 
-    def ascend(
+    def learn(
         self,
         parameters: Parameters,
         rows: Rows,
@@ -107,23 +107,23 @@ class Learner:
         rng: np.random.Generator,
         after_step: Callable[[float], bool],
     ) -> None:
-        """Move `parameters` up the bound until the schedule ends or `after_step(bound)` says stop."""
+        """Train `parameters` in place until the schedule ends or `after_step(bound)` is true."""
         trainers: list[Trainer] = []
-        for driving, schedule in self._rounds(parameters, rows, blocking):
-            trainers.append(self.trainer(parameters, driving, optimizers, rng))
+        for blocks, schedule in self._rounds(parameters, rows, blocking):
+            trainers.append(self.trainer(parameters, blocks, optimizers, rng))
             if any(after_step(trainers[-1].bounds[-1]) for _ in trainers[-1].run(schedule)):
                 break
-        report_skipped(sum(t.n_skipped for t in trainers), sum(len(t.bounds) for t in trainers))
+        report_skipped(sum(trainer.n_skipped for trainer in trainers), sum(len(trainer.bounds) for trainer in trainers))
 
     def _rounds(
         self, parameters: Parameters, rows: Rows, blocking: Blocking | SampledBlocking
     ) -> Iterator[tuple[Rows, Schedule]]:
-        """Rows that drive the gradient, and for how long."""
+        """Blocks that gradients are estimated from, with a schedule, for each round of the run."""
         if not self.on_blocks:
             yield rows, self.schedule
             return
         max_iter = self.schedule.max_iter
-        first = int(FIRST_ROUND * max_iter)
+        first = int(FIRST_ROUND_SHARE * max_iter)
         if first and self.partition_metric == "learned" and blocking.labels is None:
             yield blocking.sort(rows, self.plain_metric), Schedule(first, self.schedule.tol)
             max_iter -= first
@@ -131,7 +131,7 @@ class Learner:
 
 
 def report_skipped(n_skipped: int, n_steps: int) -> None:
-    """Warn of steps that had no finite gradient; raise if none had."""
+    """Warn of many steps without a finite gradient; raise where no step had one."""
     if n_skipped == n_steps:
         raise ValueError(
             f"none of {n_steps} training steps had a finite bound and gradient; "

@@ -1,4 +1,4 @@
-"""Conjugate noise: every block of rows has a noise variance of its own, integrated out.
+"""Conjugate noise: one noise variance per block of rows, integrated out.
 
 A block's noise variance v has the prior InvGamma(a0, b0), its weights the prior N(w0, v / ridge I).
 With rss the penalised residual sum of squares of n rows, v | y ~ InvGamma(a0 + n/2, b0 + rss/2), and
@@ -9,22 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
+from ssgp._utils.arrays import Array
 from ssgp.saving.kinds import stored
 
-__all__ = ["LEARNING_PRIOR", "NoisePrior", "fit_noise_prior"]
+__all__ = ["LEARNING_PRIOR", "LOG_TWO_PI", "NoisePrior", "fit_noise_prior"]
 
-Array = NDArray[np.floating]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
 @stored()
 @dataclass(frozen=True)
 class NoisePrior:
-    """InvGamma(shape, scale) of a noise variance, in squared deviations of the target.
+    """Prior InvGamma(shape, scale) of a noise variance, in squared deviations of the target.
 
     Attributes
     ----------
@@ -36,7 +35,7 @@ class NoisePrior:
     scale: float
 
     def scaled(self, factor: float) -> "NoisePrior":
-        """Of a variance so many times as large."""
+        """The prior of `factor` times the noise variance."""
         return NoisePrior(self.shape, factor * self.scale)
 
     def shape_after(self, n: Any) -> Any:  # noqa: ANN401  a number or an array
@@ -47,34 +46,45 @@ class NoisePrior:
         """b_n: a prediction's squared scale is b_n / a_n (1 + leverage)."""
         return self.scale + 0.5 * rss
 
+    def noise_after(self, n: Any, rss: Any) -> Any:  # noqa: ANN401
+        """Estimate b_n / a_n of the noise variance after n rows."""
+        return self.scale_after(rss) / self.shape_after(n)
+
     def log_evidence(self, n: Any, rss: Any) -> Any:  # noqa: ANN401
-        """The part of log p(y) that depends on the noise's prior."""
+        """Part of log p(y) that depends on the prior of the noise."""
         a, b = self.shape_after(n), self.scale_after(rss)
         prior = self.shape * np.log(self.scale) - gammaln(self.shape)
         return prior + gammaln(a) - a * np.log(b) - 0.5 * n * LOG_TWO_PI
 
 
-# Held while frequencies are learned: a prior that followed blocks of constant target would shrink to
+# Fixed while frequencies are learned: a prior that followed blocks of constant target would shrink to
 # nothing, and those blocks would then outweigh all others. It is fitted once the blocks are solved.
 LEARNING_PRIOR = NoisePrior(2.0, 0.2)
 
 
 def fit_noise_prior(n: Array, rss: Array, start: NoisePrior = LEARNING_PRIOR) -> NoisePrior:
-    """The prior under which blocks of n rows with these residual sums of squares are most probable.
+    """The prior under which blocks are most probable.
 
     A weak normal hyperprior on log a0 and log b0, around `start`, keeps one block, or blocks all
     alike, from sending them to infinity.
+
+    Parameters
+    ----------
+    n, rss : arrays of shape (p,)
+        Numbers of rows, and penalised residual sums of squares, of p blocks.
+    start : NoisePrior
+        Centre of the hyperprior.
     """
     centre, width = np.log([start.shape, start.scale]), np.array([2.0, 4.0])
 
     def loss(logs: Array) -> tuple[float, Array]:
         prior = NoisePrior(*np.exp(logs).tolist())
         a, b = prior.shape_after(n), prior.scale_after(rss)
-        away = (logs - centre) / width
-        by_shape = np.sum(np.log(prior.scale) - np.log(b) + digamma(a) - digamma(prior.shape))
-        by_scale = np.sum(prior.shape / prior.scale - a / b)
-        slope = np.array([by_shape * prior.shape, by_scale * prior.scale]) - away / width
-        return -float(np.sum(prior.log_evidence(n, rss))) + 0.5 * float(away @ away), -slope
+        deviation = (logs - centre) / width
+        grad_shape = np.sum(np.log(prior.scale) - np.log(b) + digamma(a) - digamma(prior.shape))
+        grad_scale = np.sum(prior.shape / prior.scale - a / b)
+        gradient = np.array([grad_shape * prior.shape, grad_scale * prior.scale]) - deviation / width
+        return -float(np.sum(prior.log_evidence(n, rss))) + 0.5 * float(deviation @ deviation), -gradient
 
     bounds = [(c - 4 * w, c + 4 * w) for c, w in zip(centre, width, strict=True)]
     best = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds)

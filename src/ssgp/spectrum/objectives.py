@@ -2,7 +2,7 @@
 
 `GlobalObjective` is the paper's: log p(y_k | alpha), with one vector of weights s for all
 blocks (Lemma 3, Theorem 1, appendix F). `LocalObjective` is log p(y_k | theta), with weights and
-a noise variance of the block's own, integrated out: the likelihood of the model that predicts.
+a noise variance per block, integrated out: the likelihood of the model that predicts.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,10 @@ from ssgp._utils.arrays import Array
 from ssgp.engine.ridge import invert_ridge, needs_double
 from ssgp.rows.blocks import Block
 from ssgp.spectrum.features import features, frequency_gradient, trend_features
-from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior
+from ssgp.spectrum.noise import LEARNING_PRIOR, LOG_TWO_PI, NoisePrior
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["BlockGradient", "Draw", "GlobalObjective", "LocalObjective", "Objective"]
-
-LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Draw:
     frequencies : array of shape (m, d)
         theta.
     weights : array of shape (2m,) or None
-        s; None where the objective integrates it out.
+        s; None where the objective integrates them out.
     """
 
     frequencies: Array
@@ -42,7 +40,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class BlockGradient:
-    """Value of an objective on a block, and its derivatives."""
+    """Value of an objective on a block, and its derivatives with respect to what it depends on."""
 
     value: float
     frequencies: Array
@@ -53,10 +51,10 @@ class BlockGradient:
 
 
 class Objective(Protocol):
-    """What training asks of an objective."""
+    """Methods of an objective."""
 
     def n_weights(self, n_frequencies: int) -> int:
-        """How many weights the posterior is over."""
+        """Number of weights in the posterior."""
         ...
 
     def __call__(self, block: Block, draw: Draw, hyperparameters: Hyperparameters) -> BlockGradient:
@@ -68,7 +66,7 @@ class GlobalObjective:
     """log p(y_k | alpha): one vector of weights for all blocks."""
 
     def n_weights(self, n_frequencies: int) -> int:
-        """One weight a feature."""
+        """One weight per feature."""
         return 2 * n_frequencies
 
     def __call__(self, block: Block, draw: Draw, hyperparameters: Hyperparameters) -> BlockGradient:
@@ -80,10 +78,10 @@ class GlobalObjective:
         residual = block.y - phi @ weights
         weighted_residual = block.weighted(residual)
         squares = float(residual @ weighted_residual)
-        by_phi = np.multiply.outer(weights, weighted_residual).T
+        grad_phi = np.multiply.outer(weights, weighted_residual).T
         return BlockGradient(
             value=-0.5 * squares / noise - 0.5 * block.total * (LOG_TWO_PI + log(noise)),
-            frequencies=frequency_gradient(by_phi, phi, block.X) / noise,
+            frequencies=frequency_gradient(grad_phi, phi, block.X) / noise,
             log_noise=0.5 * squares / noise - 0.5 * block.total,
             weights=(phi.T @ weighted_residual) / noise,
         )
@@ -91,33 +89,29 @@ class GlobalObjective:
 
 @dataclass(frozen=True)
 class LocalObjective:
-    """log p(y_k | theta), the block's weights and noise variance integrated out.
+    """log p(y_k | theta), with the weights and the noise variance of the block integrated out.
 
-    Of the hyperparameters only the ridge, m noise / signal, matters: the noise's level is the block's own.
+    Of the hyperparameters only the ridge, m noise / signal, matters: every block has a noise variance.
 
     Attributes
     ----------
     noise_prior : NoisePrior
         Prior of the block's noise variance.
     trend : bool
-        Whether a constant and linear functions stand beside the waves.
+        Whether there are constant and linear features beside the waves.
     """
 
     noise_prior: NoisePrior = LEARNING_PRIOR
     trend: bool = False
 
     def n_weights(self, n_frequencies: int) -> int:
-        """None: they are integrated out."""
+        """No weights: they are integrated out."""
         return 0
 
     def __call__(self, block: Block, draw: Draw, hyperparameters: Hyperparameters) -> BlockGradient:
         """Value and gradient on one block."""
-        waves, n_frequencies = features(block.X, draw.frequencies), len(draw.frequencies)
-        phi = waves
-        if self.trend:
-            linear = trend_features(block.X, hyperparameters.lengthscale, n_frequencies)
-            phi = np.concatenate([waves.T, linear.T]).T
-        ridge, size, total = hyperparameters.ridge(n_frequencies), phi.shape[1], block.total
+        n_frequencies, total = len(draw.frequencies), block.total
+        phi, ridge = self._features(block.X, draw, hyperparameters), hyperparameters.ridge(n_frequencies)
         weighted_phi = block.weighted(phi)
         double = bool(needs_double(np.asarray(total), ridge, n_frequencies))
         weights, inverse, log_determinant = invert_ridge(*_sums(phi, weighted_phi, block.y, double), ridge)
@@ -126,22 +120,30 @@ class LocalObjective:
         squares = float(weights @ weights)
         rss = float(residual @ weighted_residual) + ridge * squares
         precision = float(self.noise_prior.shape_after(total) / self.noise_prior.scale_after(rss))
-        by_phi = _outer_minus_product(
+        grad_phi = _outer_minus_product(
             weighted_residual, (precision * weights).astype(phi.dtype), inverse.astype(phi.dtype), weighted_phi
         )
-        by_log_ridge = 0.5 * size - 0.5 * ridge * (float(np.trace(inverse)) + precision * squares)
-        by_waves, by_linear = by_phi[:, : waves.shape[1]], by_phi[:, waves.shape[1] + 1 :]
+        grad_log_ridge = 0.5 * len(weights) - 0.5 * ridge * (float(np.trace(inverse)) + precision * squares)
+        waves, linear = slice(2 * n_frequencies), slice(2 * n_frequencies + 1, None)
         return BlockGradient(
             value=float(self.noise_prior.log_evidence(total, rss)) - 0.5 * log_determinant,
-            frequencies=frequency_gradient(by_waves, waves, block.X),
-            log_noise=by_log_ridge,
-            log_signal=-by_log_ridge,
-            log_lengthscale=-np.einsum("ij,ij->j", by_linear, phi[:, waves.shape[1] + 1 :]) if self.trend else None,
+            frequencies=frequency_gradient(grad_phi[:, waves], phi[:, waves], block.X),
+            log_noise=grad_log_ridge,
+            log_signal=-grad_log_ridge,
+            log_lengthscale=-np.einsum("ij,ij->j", grad_phi[:, linear], phi[:, linear]) if self.trend else None,
         )
+
+    def _features(self, X: Array, draw: Draw, hyperparameters: Hyperparameters) -> Array:
+        """Features of rows X (n, d): 2m waves, and with a trend the constant and d linear ones."""
+        waves = features(X, draw.frequencies)
+        if not self.trend:
+            return waves
+        trend = trend_features(X, hyperparameters.lengthscale, len(draw.frequencies))
+        return np.concatenate([waves.T, trend.T]).T
 
 
 def _outer_minus_product(rows: Array, columns: Array, symmetric: Array, phi: Array) -> Array:
-    """``outer(rows, columns) - phi @ symmetric``, in the features' order."""
+    """``outer(rows, columns) - phi @ symmetric``, in the memory order of the features."""
     out = (-symmetric @ phi.T).T
     add_outer = sger if out.dtype == np.float32 else dger
     return add_outer(1.0, rows, columns, a=out, overwrite_a=True)

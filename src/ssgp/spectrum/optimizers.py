@@ -1,24 +1,22 @@
-"""Stochastic ascent on one flat vector of parameters."""
+"""Optimisers of stochastic gradient ascent, on one flat vector of parameters."""
 
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.saving.kinds import stored_by
 
 __all__ = ["Adam", "Optimizer", "RobbinsMonro"]
 
-Array = NDArray[np.floating]
-
 
 class Optimizer(Protocol):
-    """What training asks of an optimiser."""
+    """Method of an optimiser."""
 
-    def step(self, gradient: Array, shrink: float) -> Array:
-        """Return what to add to the parameters; `gradient` may be overwritten.
+    def step(self, gradient: Array, factor: float) -> Array:
+        """Change of the parameters, in the shape of `gradient`, which may be overwritten.
 
-        `shrink` in [0, 1] scales the step: training winds down with it at the end.
+        `factor` in [0, 1] scales the step: at the end of training it falls to zero.
         """
         ...
 
@@ -35,15 +33,15 @@ def _make_robbins_monro(parts: dict[str, Any]) -> "RobbinsMonro":
     return optimizer
 
 
-# All but the array that it scribbles on.
-@stored_by(lambda own: {name: part for name, part in vars(own).items() if name != "_scratch"}, _make_adam)
+# The scratch array holds nothing between two steps.
+@stored_by(lambda adam: {name: part for name, part in vars(adam).items() if name != "_scratch"}, _make_adam)
 class Adam:
     """Adam (Kingma and Ba 2015), ascending.
 
     Parameters
     ----------
     learning_rate : float
-        Size of a step before `shrink`.
+        Size of a step before `factor`.
     """
 
     def __init__(self, learning_rate: float, momentum: float = 0.9, memory: float = 0.99) -> None:
@@ -51,8 +49,8 @@ class Adam:
         self.n_steps = 0
         self._mean = self._square = self._scratch = np.empty(0)
 
-    def step(self, gradient: Array, shrink: float) -> Array:
-        """Return the step. The moments are kept unnormalised: two passes fewer over memory."""
+    def step(self, gradient: Array, factor: float) -> Array:
+        """Change of the parameters. The moments are kept unnormalised: two passes fewer over memory."""
         if self.n_steps == 0:
             self._mean, self._square = np.zeros_like(gradient), np.zeros_like(gradient)
             self._scratch = np.empty_like(gradient)
@@ -69,7 +67,7 @@ class Adam:
         np.sqrt(square, out=scratch)
         scratch += 1e-8 * root_total
         np.divide(mean, scratch, out=gradient)
-        gradient *= self.learning_rate * shrink * root_total / mean_total
+        gradient *= self.learning_rate * factor * root_total / mean_total
         return gradient
 
 
@@ -78,8 +76,8 @@ class RobbinsMonro:
     """Plain stochastic gradient ascent with steps ``learning_rate (1 + t / delay)^-decay``.
 
     With ``1/2 < decay <= 1`` the steps sum to infinity and their squares do not, which is
-    what the convergence guarantee asks for. Winding down (`shrink`) is ignored: the
-    schedule does that itself.
+    what the convergence guarantee asks for. The `factor` of a step is ignored: these
+    steps fall by themselves.
 
     Parameters
     ----------
@@ -95,8 +93,8 @@ class RobbinsMonro:
         self.learning_rate, self.decay, self.delay = learning_rate, decay, delay
         self.n_steps = 0
 
-    def step(self, gradient: Array, shrink: float) -> Array:
-        """Return the step; no entry moves by more than one unit, whatever a wild block says."""
+    def step(self, gradient: Array, factor: float) -> Array:
+        """Change of the parameters; no entry moves by more than one unit, however large its gradient."""
         gradient *= self.learning_rate * (1.0 + self.n_steps / self.delay) ** -self.decay
         self.n_steps += 1
         return np.clip(gradient, -1.0, 1.0, out=gradient)

@@ -1,13 +1,13 @@
 """Everything the bound is maximised over, as named views of one flat vector.
 
-One vector makes an optimiser a few vectorised lines, and each of a step's two updates (of
-the vectors, and now and then of the mixing matrix) a single operation that Ctrl-C cannot
-split: whenever it comes, the parameters are those of a whole model.
+With one vector an optimiser is a few vectorised lines, and each of a step's two updates (of
+the vectors, and every few steps of the mixing matrix) a single operation that Ctrl-C cannot
+split: whenever it comes, the parameters are those of a complete model.
 
-The posterior is kept in *whitened* coordinates u = alpha / (prior deviation), in which
+The posterior is in *whitened* coordinates u = alpha / (prior deviation), in which
 the prior is standard normal and the divergence from it does not depend on the
-hyperparameters. Rows of the affine map are kept relative to their own scale,
-M = diag(exp(log_scale)) (I + mixing): a step of a given size is then a relative change,
+hyperparameters. Rows of the affine map are relative to their scale,
+M = diag(exp(log_scale)) (I + mixing): a step is then a relative change,
 however narrow the posterior has become.
 """
 
@@ -17,16 +17,17 @@ from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_positive
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.kinds import stored, stored_by
 
 __all__ = ["Hyperparameters", "Layout", "Parameters", "PosteriorKind", "initial_hyperparameters"]
 
-Array = NDArray[np.floating]
 PosteriorKind = Literal["full", "triangular", "block", "diagonal"]
+
+INITIAL_LOG_SCALE = -2.0
 
 
 @stored()
@@ -61,7 +62,7 @@ class Layout:
 
     @cached_property
     def without_mixing(self) -> "Layout":
-        """The same posterior less its mixing matrix: a layout for gradients of the vectors."""
+        """The layout without a mixing matrix, for gradients of the vectors."""
         return Layout(self.n_frequencies, self.n_inputs, self.n_weights, "diagonal")
 
     @property
@@ -101,12 +102,12 @@ class Hyperparameters:
         return float(np.sqrt(self.signal_variance / n_frequencies))
 
     def ridge(self, n_frequencies: int) -> float:
-        """Sigma_n^2 Lambda^-1: what Gamma_k adds to the diagonal."""
+        """Diagonal of sigma_n^2 Lambda^-1, which Gamma_k adds to Phi_k^T Phi_k."""
         return n_frequencies * self.noise_variance / self.signal_variance
 
 
 # The vector, not the views of it.
-@stored_by(lambda own: {"layout": own.layout, "flat": own.flat}, lambda parts: Parameters(**parts))
+@stored_by(lambda value: {"layout": value.layout, "flat": value.flat}, lambda parts: Parameters(**parts))
 class Parameters:
     """Named views of one flat vector; writing to a view writes to the vector.
 
@@ -117,7 +118,7 @@ class Parameters:
     log_lengthscale, log_signal, log_noise : arrays of shape (d,), (1,), (1,)
         Logarithms of the hyperparameters; `hyper` is the three together.
     mixing : array of shape (D, D), or (0, 0)
-        What M adds to its diagonal, relative to the rows' scale.
+        M = diag(exp(log_scale)) (I + mixing).
     vectors : array
         Everything but `mixing`.
     """
@@ -139,29 +140,27 @@ class Parameters:
 
     @classmethod
     def zeros(cls, layout: Layout, dtype: np.dtype | type = np.float32) -> "Parameters":
-        """All parts zero."""
+        """Parameters that are all zero."""
         return cls(layout, np.zeros(sum(layout.sizes), dtype=dtype))
 
     @classmethod
-    def initial(
-        cls, layout: Layout, hyperparameters: Hyperparameters, rng: np.random.Generator, log_scale: float = -2.0
-    ) -> "Parameters":
+    def initial(cls, layout: Layout, hyperparameters: Hyperparameters, rng: np.random.Generator) -> "Parameters":
         """Frequencies drawn from their prior, weights at zero, a narrow posterior."""
         parameters = cls.zeros(layout)
         parameters.shift[: layout.n_theta] = rng.standard_normal(layout.n_theta)
-        parameters.log_scale[:] = log_scale
+        parameters.log_scale[:] = INITIAL_LOG_SCALE
         parameters.log_lengthscale[:] = np.log(hyperparameters.lengthscale)
         parameters.log_signal[:] = np.log(hyperparameters.signal_variance)
         parameters.log_noise[:] = np.log(hyperparameters.noise_variance)
         return parameters
 
     def copy(self) -> "Parameters":
-        """Return an independent copy."""
+        """An independent copy."""
         return Parameters(self.layout, self.flat.copy())
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """The kernel and noise these parameters stand for."""
+        """The hyperparameters, exponentials of the logarithms here."""
         return Hyperparameters(
             np.exp(self.log_lengthscale, dtype=float),
             float(np.exp(self.log_signal[0], dtype=float)),
@@ -179,17 +178,17 @@ def initial_hyperparameters(
     noise_variance: Any,  # noqa: ANN401
     units: Standardizer,
 ) -> Hyperparameters:
-    """Take a user's starting values to the model's units; "auto" is a rule of thumb.
+    """A user's starting values in the model's units; "auto" is a rule of thumb.
 
     A target that is not centred starts from its mean square: until its mean is learned, that is not far from noise.
     """
     n_inputs = len(units.x_scale)
-    start = np.full(n_inputs, 0.5 * np.sqrt(n_inputs))
+    lengths = np.full(n_inputs, 0.5 * np.sqrt(n_inputs))
     if not _is_auto(lengthscale):
-        start = np.broadcast_to(check_positive(lengthscale, "lengthscale", n_inputs), n_inputs) / units.x_scale
+        lengths = np.broadcast_to(check_positive(lengthscale, "lengthscale", n_inputs), n_inputs) / units.x_scale
     signal = 1.0 if _is_auto(signal_variance) else check_positive(signal_variance, "signal_variance") / units.y_scale**2
     noise = 0.5 if _is_auto(noise_variance) else check_positive(noise_variance, "noise_variance") / units.y_scale**2
-    return Hyperparameters(start, float(signal), float(noise))
+    return Hyperparameters(lengths, float(signal), float(noise))
 
 
 def _is_auto(value: Any) -> bool:  # noqa: ANN401  an array has no truth value, so `== "auto"` would not do

@@ -1,38 +1,36 @@
 """The variational posterior q(alpha): alpha = M z + b with z ~ psi (Lemma 2).
 
-Functions here work on `Parameters` (whitened coordinates, see there);
-`AffinePosterior` is the finished distribution that an estimator hands to its user.
+Functions here work on `Parameters`, in whitened coordinates u (see there);
+`AffinePosterior` is the distribution of alpha in the units of the data.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.memory import available_memory
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.bases import Base, is_standardized
+from ssgp.spectrum.noise import LOG_TWO_PI
 from ssgp.spectrum.parameters import Layout, Parameters
 
-__all__ = ["AffinePosterior", "MixingFactors", "MixingSummary", "check_memory", "finish", "scale_matrix"]
-
-Array = NDArray[np.floating]
-LOG_TWO_PI = float(np.log(2.0 * np.pi))
+__all__ = ["AffinePosterior", "MixingFactors", "MixingSummary", "affine_posterior", "check_memory", "scale_matrix"]
 
 
-def _memory_needed(layout: Layout, itemsize: int = 4) -> int:
+def _memory_needed(layout: Layout) -> int:
     """Bytes that this posterior takes at its peak.
 
-    Training holds the mixing matrix, its gradient twice and three arrays of the optimiser's; the finished
-    posterior is two float64 matrices, and a determinant or inverse of a dense M three more.
+    Training holds, in float32, the mixing matrix, its gradient twice and three arrays of the optimiser; the
+    `AffinePosterior` is two float64 matrices, and a determinant or inverse of a dense M three more.
     """
     copies = 16 if _dense_blocks(layout) else 12
-    return copies * itemsize * layout.mixing_size**2
+    return copies * 4 * layout.mixing_size**2
 
 
-def check_memory(layout: Layout, available: int | None = None) -> None:
-    """Refuse an affine map that does not fit, and say which one would."""
-    needed, available = _memory_needed(layout), available_memory() if available is None else available
+def check_memory(layout: Layout) -> None:
+    """Refuse an affine map that does not fit into memory, and say which one would."""
+    needed, available = _memory_needed(layout), available_memory()
     if needed <= available:
         return
     raise ValueError(
@@ -43,7 +41,7 @@ def check_memory(layout: Layout, available: int | None = None) -> None:
 
 
 def deviations(parameters: Parameters, z: Array) -> Array:
-    """M z for every row of z, shape (draws, D)."""
+    """Deviations M z of u from its mean, shape (draws, D), for draws of z."""
     scale = np.exp(parameters.log_scale)
     if parameters.layout.kind == "diagonal":
         return scale * z
@@ -72,7 +70,7 @@ def _dense_blocks(layout: Layout) -> tuple[slice, ...]:
 
 @dataclass(frozen=True)
 class MixingSummary:
-    """What the bound needs of the mixing matrix between two of its steps.
+    """Functions of the mixing matrix that the bound needs, computed once per step of that matrix.
 
     Attributes
     ----------
@@ -97,7 +95,7 @@ def summarize_mixing(parameters: Parameters) -> MixingSummary:
 
 
 def _unit_plus_mixing(parameters: Parameters, block: slice) -> Array:
-    """A diagonal block of I + mixing, in float64."""
+    """Diagonal block of I + mixing, in float64."""
     part = parameters.mixing[block, block].astype(float)
     part[np.diag_indices(len(part))] += 1.0
     return part
@@ -105,7 +103,7 @@ def _unit_plus_mixing(parameters: Parameters, block: slice) -> Array:
 
 @dataclass(frozen=True)
 class MixingFactors:
-    """One step's gradient of the data's part with respect to the mixing matrix, not yet multiplied out.
+    """Gradient of the data's part of the bound with respect to the mixing matrix, as factors.
 
     Attributes
     ----------
@@ -117,14 +115,10 @@ class MixingFactors:
     right: Array
 
 
-def pull_back(
-    gradient: Parameters,
-    parameters: Parameters,
-    z: Array,
-    spread: Array,
-    by_alpha: Array,
+def set_affine_gradient(
+    gradient: Parameters, parameters: Parameters, z: Array, deviation: Array, grad_u: Array
 ) -> MixingFactors:
-    """Take the mean over draws of a gradient with respect to u to one of b and M (appendix D).
+    """Gradient with respect to b and M, from that with respect to u, averaged over draws (appendix D).
 
     Parameters
     ----------
@@ -132,18 +126,18 @@ def pull_back(
         Its `shift` and `log_scale` are overwritten.
     parameters : Parameters
         Where the gradient is taken.
-    z, spread, by_alpha : arrays of shape (draws, D)
-        Base variates, M z, and the derivative with respect to u at each draw.
+    z, deviation, grad_u : arrays of shape (draws, D)
+        Draws of z, M z, and the derivative with respect to u at each draw.
 
     Returns
     -------
     MixingFactors
-        The rest of the gradient.
+        Gradient with respect to the mixing matrix.
     """
     n_draws, scale = len(z), np.exp(parameters.log_scale)
-    gradient.shift[:] = by_alpha.sum(axis=0) / n_draws
-    gradient.log_scale[:] = np.einsum("jd,jd->d", by_alpha, spread) / n_draws
-    return MixingFactors((scale / n_draws) * by_alpha, z)
+    gradient.shift[:] = grad_u.sum(axis=0) / n_draws
+    gradient.log_scale[:] = np.einsum("jd,jd->d", grad_u, deviation) / n_draws
+    return MixingFactors((scale / n_draws) * grad_u, z)
 
 
 def mixing_gradient(parameters: Parameters, steps: list[MixingFactors], base: Base, n: float) -> Array:
@@ -154,9 +148,9 @@ def mixing_gradient(parameters: Parameters, steps: list[MixingFactors], base: Ba
     gradient = np.concatenate([step.left for step in steps]).T @ np.concatenate([step.right for step in steps])
     gradient /= len(steps)
     if is_standardized(base):
-        pull = np.exp(2.0 * parameters.log_scale) / n
-        gradient -= pull[:, None] * parameters.mixing
-        gradient[np.diag_indices(len(pull))] -= pull
+        squared_scale = np.exp(2.0 * parameters.log_scale) / n
+        gradient -= squared_scale[:, None] * parameters.mixing
+        gradient[np.diag_indices(len(squared_scale))] -= squared_scale
     for block in _dense_blocks(parameters.layout):
         gradient[block, block] += np.linalg.inv(_unit_plus_mixing(parameters, block)).T / n
     return _impose_structure(gradient, parameters.layout)
@@ -177,20 +171,20 @@ def add_divergence(
     summary: MixingSummary,
     base: Base,
     z: Array,
-    alpha: Array,
+    u: Array,
     n: float,
 ) -> float:
     """Add the gradient of -KL(q | p) / n with respect to `shift` and `log_scale`; return KL.
 
     For a standardised base the divergence and its gradient are exact. For any other base
-    they are the unbiased estimate of appendix D from the draws z, alpha (draws, D), and
-    the prior's part of the gradient travels with the data's (see `prior_gradient`).
+    they are the unbiased estimate of appendix D from the draws z, u (draws, D), and
+    the prior's part of the gradient is in `prior_gradient`.
     """
     gradient.log_scale += 1.0 / n
     log_determinant = summary.log_determinant + float(parameters.log_scale.sum(dtype=float))
     dimension = parameters.layout.dimension
     if not is_standardized(base):
-        prior = 0.5 * float(np.mean(np.sum(alpha * alpha, axis=1, dtype=float)))
+        prior = 0.5 * float(np.mean(np.sum(u * u, axis=1, dtype=float)))
         return float(np.mean(base.log_density(z))) - log_determinant + prior + 0.5 * dimension * LOG_TWO_PI
     shift, row_squares = parameters.shift, np.exp(2.0 * parameters.log_scale) * summary.row_squares
     gradient.shift -= shift / n
@@ -199,15 +193,15 @@ def add_divergence(
     return 0.5 * squares + dimension * (0.5 * LOG_TWO_PI - base.entropy) - log_determinant
 
 
-def prior_gradient(base: Base, alpha: Array, n: float) -> Array | float:
-    """Sampled gradient of log p(alpha) / n, where it has to be sampled."""
-    return 0.0 if is_standardized(base) else -alpha / n
+def prior_gradient(base: Base, u: Array, n: float) -> Array | float:
+    """Gradient of log p(u) / n at draws u (draws, D); zero where `add_divergence` has its exact mean."""
+    return 0.0 if is_standardized(base) else -u / n
 
 
 @stored()
 @dataclass(frozen=True)
 class AffinePosterior:
-    """The distribution q(alpha) of alpha = vec(frequencies, weights), alpha = M z + b.
+    """Distribution q(alpha) of alpha = vec(frequencies, weights), alpha = M z + b.
 
     Attributes
     ----------
@@ -216,7 +210,7 @@ class AffinePosterior:
     scale : array of shape (D, D) or (D,)
         M, or its diagonal.
     base : Base
-        psi, the distribution of z.
+        Distribution psi of z.
     n_frequencies, n_inputs : int
         m and d: the first m d entries of alpha are the frequencies, row by row.
     """
@@ -228,7 +222,7 @@ class AffinePosterior:
     n_inputs: int
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> Array:
-        """Draw alpha, shape (n_draws, D)."""
+        """Independent draws of alpha, shape (n_draws, D)."""
         z = np.asarray(self.base.sample(rng, (n_draws, len(self.shift))))
         return self.shift + (z * self.scale if self.scale.ndim == 1 else z @ self.scale.T)
 
@@ -253,17 +247,17 @@ class AffinePosterior:
         return centred / self.scale if self.scale.ndim == 1 else np.linalg.solve(self.scale, centred.T).T
 
 
-def finish(
-    parameters: Parameters, base: Base, frequency_unit: Array, weight_unit: float, tail: Array | None = None
+def affine_posterior(
+    parameters: Parameters, base: Base, frequency_unit: Array, weight_unit: float, tail_scales: Array | float = 1.0
 ) -> AffinePosterior:
-    """Take the posterior out of whitened coordinates.
+    """The posterior of alpha, from that of the whitened u.
 
-    `frequency_unit` (d,) and `weight_unit` are the prior deviations in the units wanted; `tail` (m, 1) are
-    the frequencies' own factors of them, None for ones.
+    `frequency_unit` (d,) and `weight_unit` are the prior deviations in the units wanted, and `tail_scales` (m, 1)
+    the factors of the former (see `ssgp.spectrum.kernels`).
     """
     layout = parameters.layout
-    ones = np.ones((layout.n_frequencies, 1)) if tail is None else tail
-    unit = np.concatenate([(ones * frequency_unit).ravel(), np.full(layout.n_weights, weight_unit)])
+    frequency_units = np.ones((layout.n_frequencies, 1)) * tail_scales * frequency_unit
+    unit = np.concatenate([frequency_units.ravel(), np.full(layout.n_weights, weight_unit)])
     matrix = scale_matrix(parameters).astype(float)
     matrix *= unit if matrix.ndim == 1 else unit[:, None]
     return AffinePosterior(unit * parameters.shift, matrix, base, layout.n_frequencies, layout.n_inputs)

@@ -6,8 +6,8 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array
 from ssgp.rows.blocks import Rows
 from ssgp.spectrum.bases import Base
 from ssgp.spectrum.objectives import BlockGradient, Draw, Objective
@@ -20,18 +20,23 @@ from ssgp.spectrum.posterior import (
     deviations,
     mixing_gradient,
     prior_gradient,
-    pull_back,
+    set_affine_gradient,
     summarize_mixing,
 )
 
 __all__ = ["BoundEstimator", "Estimate", "Plateau", "Schedule", "Trainer"]
 
-Array = NDArray[np.floating]
 
-N_PROBE_BLOCKS = 10
-
-# In the units of standardised data; the noise's floor is a share of the target's variance, and below it the float32
-# features' own rounding is the noise.
+# Steps between two probes of the bound, blocks of a probe, and probes without a rise that make a plateau.
+STEPS_PER_PROBE = 100
+BLOCKS_PER_PROBE = 10
+PROBES_PER_PLATEAU = 10
+# The mixing matrix is the one part of a step whose cost does not depend on the rows: it moves once in this many steps,
+# on the mean of their gradients.
+STEPS_PER_MIXING_STEP = 8
+# Blocks and z of this many steps are drawn together: fewer, larger calls.
+STEPS_PER_SAMPLE = 32
+# In the units of standardised data. Noise below its least variance is the rounding of float32 features.
 NOISE_RANGE = (1e-6, 1e6)
 SIGNAL_RANGE = (1e-6, 1e6)
 LENGTHSCALE_RANGE = (1e-4, 1e6)
@@ -39,14 +44,14 @@ LENGTHSCALE_RANGE = (1e-4, 1e6)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A stochastic estimate of the bound over n, and its gradient.
+    """Stochastic estimate of the bound per row, and its gradient.
 
     Attributes
     ----------
     bound : float
         L / n.
     gradient : Parameters
-        Derivative with respect to everything but `mixing` (left untouched).
+        Derivative with respect to everything but `mixing`.
     mixing : MixingFactors
         The data's part of the derivative with respect to `mixing`.
     """
@@ -57,94 +62,88 @@ class Estimate:
 
 
 class BoundEstimator:
-    """The stochastic bound L and its gradient with respect to all parameters, both over n.
+    """Estimator of the bound per row, L / n, and of its gradient with respect to all parameters.
 
     Parameters
     ----------
     objective : Objective
-        The data's part.
+        The data's part of the bound.
     base : Base
-        psi(z).
+        Distribution psi of z.
     learn_hyperparameters : bool
         Whether the kernel and noise have a gradient.
-    tail : array of shape (m, 1) or None
+    tail_scales : array of shape (m, 1) or float
         Factors of the frequencies' prior deviations, see `ssgp.spectrum.kernels`.
     """
 
     def __init__(
-        self,
-        objective: Objective,
-        base: Base,
-        learn_hyperparameters: bool,
-        tail: Array | None = None,
+        self, objective: Objective, base: Base, learn_hyperparameters: bool, tail_scales: Array | float = 1.0
     ) -> None:
-        self.objective, self.base, self.tail = objective, base, tail
+        self.objective, self.base, self.tail_scales = objective, base, tail_scales
         self.learn_hyperparameters = learn_hyperparameters
 
     def draw(self, layout: Layout, n_draws: int, rng: np.random.Generator) -> Array:
-        """Base variates z, shape (n_draws, D)."""
+        """Draws of z, shape (n_draws, D)."""
         return np.asarray(self.base.sample(rng, (n_draws, layout.dimension)))
 
     def __call__(
         self, parameters: Parameters, summary: MixingSummary, rows: Rows, blocks: Sequence[int], z: Array
     ) -> Estimate:
-        """Estimate from the given blocks and base variates (appendix G)."""
+        """Estimate from a sample of blocks and draws z (draws, D) (appendix G)."""
         n = rows.total
         hyperparameters = parameters.hyperparameters
-        spread = deviations(parameters, z)
-        alpha = parameters.shift + spread
+        deviation = deviations(parameters, z)
+        u = parameters.shift + deviation
         gradient = Parameters.zeros(parameters.layout.without_mixing, parameters.flat.dtype)
-        by_alpha = np.empty_like(alpha)
+        grad_u = np.empty_like(u)
         value, share = 0.0, rows.n_blocks / (len(blocks) * len(z) * n)
-        for j, draw in enumerate(self._draws(parameters, hyperparameters, alpha)):
-            total = _sum([self.objective(rows.block(k), draw, hyperparameters) for k in blocks])
+        for j, draw in enumerate(self._draws(parameters.layout, hyperparameters, u)):
+            total = _sum_gradients([self.objective(rows.block(k), draw, hyperparameters) for k in blocks])
             value += share * total.value
-            by_alpha[j] = self._by_whitened(total, hyperparameters, share * len(z))
+            grad_u[j] = self._whitened_gradient(total, hyperparameters, share * len(z))
             if self.learn_hyperparameters:
                 _add_hyperparameters(gradient, total, draw, share)
-        by_alpha += prior_gradient(self.base, alpha, n)
-        factors = pull_back(gradient, parameters, z, spread, by_alpha)
-        divergence = add_divergence(gradient, parameters, summary, self.base, z, alpha, n)
+        grad_u += prior_gradient(self.base, u, n)
+        factors = set_affine_gradient(gradient, parameters, z, deviation, grad_u)
+        divergence = add_divergence(gradient, parameters, summary, self.base, z, u, n)
         return Estimate(value - divergence / n, gradient, factors)
 
-    def _draws(self, parameters: Parameters, hyperparameters: Hyperparameters, alpha: Array) -> Iterator[Draw]:
-        """Take draws of u to frequencies and weights in the data's units."""
-        layout = parameters.layout
-        unit = hyperparameters.weight_deviation(layout.n_frequencies)
-        deviation = self._frequency_deviation(hyperparameters).astype(alpha.dtype)
-        for u in alpha:
-            whitened = u[: layout.n_theta].reshape(layout.n_frequencies, layout.n_inputs)
-            weights = unit * u[layout.n_theta :] if layout.n_weights else None
-            yield Draw(whitened * deviation, weights)
+    def _draws(self, layout: Layout, hyperparameters: Hyperparameters, u: Array) -> Iterator[Draw]:
+        """Frequencies and weights in the data's units, for each draw of u (draws, D)."""
+        weight_unit = hyperparameters.weight_deviation(layout.n_frequencies)
+        frequency_unit = self._frequency_deviation(hyperparameters).astype(u.dtype)
+        for whitened in u:
+            frequencies = whitened[: layout.n_theta].reshape(layout.n_frequencies, layout.n_inputs)
+            weights = weight_unit * whitened[layout.n_theta :] if layout.n_weights else None
+            yield Draw(frequencies * frequency_unit, weights)
 
     def _frequency_deviation(self, hyperparameters: Hyperparameters) -> Array:
         """Prior deviations of the frequencies, shape (d,) or (m, d)."""
-        deviation = hyperparameters.frequency_deviation
-        return deviation if self.tail is None else self.tail * deviation
+        return self.tail_scales * hyperparameters.frequency_deviation
 
-    def _by_whitened(self, total: BlockGradient, hyperparameters: Hyperparameters, share: float) -> Array:
-        """Gradient with respect to u at one draw."""
-        by_theta = (total.frequencies * (share * self._frequency_deviation(hyperparameters))).ravel()
+    def _whitened_gradient(self, total: BlockGradient, hyperparameters: Hyperparameters, share: float) -> Array:
+        """Gradient with respect to u at one draw, shape (D,)."""
+        grad_theta = (total.frequencies * (share * self._frequency_deviation(hyperparameters))).ravel()
         if total.weights is None:
-            return by_theta
-        unit = share * hyperparameters.weight_deviation(len(total.frequencies))
-        return np.concatenate([by_theta, unit * total.weights])
+            return grad_theta
+        weight_unit = share * hyperparameters.weight_deviation(len(total.frequencies))
+        return np.concatenate([grad_theta, weight_unit * total.weights])
 
 
 def _add_hyperparameters(gradient: Parameters, total: BlockGradient, draw: Draw, share: float) -> None:
     """Add one draw's gradient of the hyperparameters, through the frequencies and weights they scale."""
-    by_log_signal = total.log_signal
+    grad_log_signal = total.log_signal
     if total.weights is not None and draw.weights is not None:
-        by_log_signal += 0.5 * float(total.weights @ draw.weights)
+        grad_log_signal += 0.5 * float(total.weights @ draw.weights)
     gradient.log_lengthscale -= share * np.einsum("ij,ij->j", total.frequencies, draw.frequencies)
     if total.log_lengthscale is not None:
         gradient.log_lengthscale += share * total.log_lengthscale
-    gradient.log_signal += share * by_log_signal
+    gradient.log_signal += share * grad_log_signal
     gradient.log_noise += share * total.log_noise
 
 
-def _sum(parts: list[BlockGradient]) -> BlockGradient:
-    """Sum over the sampled blocks."""
+def _sum_gradients(parts: list[BlockGradient]) -> BlockGradient:
+    """Value and derivatives, summed over the sampled blocks."""
     if len(parts) == 1:
         return parts[0]
     weights: list[Any] = [part.weights for part in parts]
@@ -167,56 +166,45 @@ def _hyper_range(parameters: Parameters, least_noise: float) -> tuple[Array, Arr
 
 
 class Plateau:
-    """Tells when a rising sequence has stopped rising.
+    """Detector of the end of a rise: `PROBES_PER_PLATEAU` values, none above the best so far by more than `tol`."""
 
-    Parameters
-    ----------
-    tol : float
-        Rise above the best value so far that counts.
-    patience : int
-        Values in a row without such a rise before the answer is yes.
-    """
-
-    def __init__(self, tol: float, patience: int = 10) -> None:
-        self.tol, self.patience = tol, patience
-        self._best, self._waited = -np.inf, 0
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+        self._best, self._n_flat = -np.inf, 0
 
     def update(self, value: float) -> bool:
-        """Take the next value; True once the sequence is flat."""
-        self._waited = 0 if value > self._best + self.tol else self._waited + 1
+        """Whether the sequence is flat, after one more value."""
+        self._n_flat = 0 if value > self._best + self.tol else self._n_flat + 1
         self._best = max(self._best, value)
-        return self._waited >= self.patience
+        return self._n_flat >= PROBES_PER_PLATEAU
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """When to stop: at `max_iter`, or on a plateau, after winding the steps down to nothing.
+    """Number of steps, and their sizes: the last ones fall to zero, before `max_iter` or after a plateau.
 
     Attributes
     ----------
     max_iter : int
         Upper limit of the steps.
     tol : float or None
-        Rise of the bound per row that counts as improvement; None for never stopping early.
-    wind_down : float
+        Rise of the bound per row that counts as improvement; None for no early stop.
+    decay_share : float
         Share of the steps over which the step size falls to zero.
-    probe_every : int
-        How often to look at the bound.
     """
 
     max_iter: int
     tol: float | None
-    wind_down: float = 0.4
-    probe_every: int = 100
+    decay_share: float = 0.4
 
 
 class Trainer:
-    """Runs the ascent a step at a time; between steps the parameters are whole.
+    """Stochastic gradient ascent of the bound; between two steps the parameters are those of a complete model.
 
     Parameters
     ----------
     estimator : BoundEstimator
-        Gives value and gradient.
+        The bound and its gradient.
     parameters : Parameters
         Where to start; moved in place.
     rows : Rows
@@ -224,14 +212,11 @@ class Trainer:
     optimizers : pair of Optimizer
         For the vectors among the parameters, and for the mixing matrix.
     rng : Generator
-        Draws blocks and z.
+        Source of the sampled blocks and of z.
     blocks_per_step, draws_per_step : int
         a and b of appendix G.
-    mixing_every : int
-        The D x D mixing matrix, the one part of a step whose cost does not depend on the
-        rows, moves once in so many steps, on the mean of their gradients.
     least_noise : float
-        The noise variance stays above it.
+        Lower limit of the noise variance.
     """
 
     def __init__(
@@ -243,75 +228,75 @@ class Trainer:
         rng: np.random.Generator,
         blocks_per_step: int = 1,
         draws_per_step: int = 1,
-        mixing_every: int = 8,
         least_noise: float = NOISE_RANGE[0],
     ) -> None:
         self.estimator, self.parameters, self.rows, self.rng = estimator, parameters, rows, rng
-        self.blocks_per_step, self.draws_per_step, self.mixing_every = blocks_per_step, draws_per_step, mixing_every
+        self.blocks_per_step, self.draws_per_step = blocks_per_step, draws_per_step
         self.bounds: list[float] = []
         self.n_skipped = 0
-        self._for_vectors, self._for_mixing = optimizers
-        self._pending: list[MixingFactors] = []
+        self._vector_optimizer, self._mixing_optimizer = optimizers
+        self._mixing_factors: list[MixingFactors] = []
         self._samples = self._sample()
         self._summary = summarize_mixing(parameters)
         self._hyper_range = _hyper_range(parameters, least_noise)
-        self._probe_blocks = rng.permutation(rows.n_blocks)[:N_PROBE_BLOCKS].tolist()
+        self._probe_blocks = rng.permutation(rows.n_blocks)[:BLOCKS_PER_PROBE].tolist()
         self._probe_z = estimator.draw(parameters.layout, 1, rng).astype(parameters.flat.dtype)
 
-    def step(self, shrink: float = 1.0) -> float:
-        """One stochastic step; returns the estimate of L / n before it."""
+    def step(self, factor: float = 1.0) -> float:
+        """Take a step, scaled by `factor`; return the estimate of L / n before it."""
         estimate = self._estimate(*next(self._samples))
         if estimate is None:
             self.n_skipped += 1
             self.bounds.append(self.bounds[-1] if self.bounds else -np.inf)
             return self.bounds[-1]
-        self.parameters.vectors += self._for_vectors.step(estimate.gradient.vectors, shrink)
+        self.parameters.vectors += self._vector_optimizer.step(estimate.gradient.vectors, factor)
         if self.estimator.learn_hyperparameters:
             np.clip(self.parameters.hyper, *self._hyper_range, out=self.parameters.hyper)
-        self._mix(estimate.mixing, shrink)
+        self._step_mixing(estimate.mixing, factor)
         self.bounds.append(estimate.bound)
         return estimate.bound
 
     def run(self, schedule: Schedule) -> Iterator[int]:
-        """Step until the schedule ends, yielding the number of steps taken."""
+        """Take steps until the schedule ends, yielding their number so far."""
         plateau, end = None if schedule.tol is None else Plateau(schedule.tol), schedule.max_iter
-        winding = max(1, int(schedule.wind_down * end))
+        n_decay = max(1, int(schedule.decay_share * end))
         for t in range(schedule.max_iter):
-            self.step(min(1.0, (end - t) / winding))
+            self.step(min(1.0, (end - t) / n_decay))
             yield t + 1
             if t + 1 >= end:
                 return
-            looks = (t + 1) % schedule.probe_every == 0 and t < end - winding
-            if plateau is not None and looks and plateau.update(self.probe()):
-                winding = max(50, int(schedule.wind_down * t))
-                end = min(end, t + 1 + winding)
+            due = (t + 1) % STEPS_PER_PROBE == 0 and t < end - n_decay
+            if plateau is not None and due and plateau.update(self.probe()):
+                n_decay = max(50, int(schedule.decay_share * t))
+                end = min(end, t + 1 + n_decay)
 
     def probe(self) -> float:
-        """L / n on blocks and base variates that stay the same, so that two looks can be compared."""
+        """Estimate of L / n on blocks and z that stay the same, so that two probes can be compared."""
         estimate = self._estimate(self._probe_blocks, self._probe_z)
         return -np.inf if estimate is None else estimate.bound
 
-    def _sample(self, ahead: int = 32) -> Iterator[tuple[list[int], Array]]:
-        """Sets I and Z of appendix G for step after step, drawn some steps ahead: fewer, larger calls."""
-        layout, dtype = self.parameters.layout, self.parameters.flat.dtype
+    def _sample(self) -> Iterator[tuple[list[int], Array]]:
+        """Sets I and Z of appendix G, for one step after another."""
+        layout, dtype, n_steps = self.parameters.layout, self.parameters.flat.dtype, STEPS_PER_SAMPLE
         while True:
-            blocks = self.rng.integers(0, self.rows.n_blocks, (ahead, self.blocks_per_step)).tolist()
-            z = self.estimator.draw(layout, ahead * self.draws_per_step, self.rng).astype(dtype)
-            yield from zip(blocks, np.split(z, ahead), strict=True)
+            blocks = self.rng.integers(0, self.rows.n_blocks, (n_steps, self.blocks_per_step)).tolist()
+            z = self.estimator.draw(layout, n_steps * self.draws_per_step, self.rng).astype(dtype)
+            yield from zip(blocks, np.split(z, n_steps), strict=True)
 
-    def _mix(self, factors: MixingFactors, shrink: float) -> None:
+    def _step_mixing(self, factors: MixingFactors, factor: float) -> None:
+        """Add to the gradient of the mixing matrix, and move it when the gradient is of enough steps."""
         if self.parameters.layout.kind == "diagonal":
             return
-        self._pending.append(factors)
-        if len(self._pending) < self.mixing_every:
+        self._mixing_factors.append(factors)
+        if len(self._mixing_factors) < STEPS_PER_MIXING_STEP:
             return
-        gradient = mixing_gradient(self.parameters, self._pending, self.estimator.base, self.rows.total)
-        self._pending = []
-        self.parameters.mixing += self._for_mixing.step(gradient, shrink)
+        gradient = mixing_gradient(self.parameters, self._mixing_factors, self.estimator.base, self.rows.total)
+        self._mixing_factors = []
+        self.parameters.mixing += self._mixing_optimizer.step(gradient, factor)
         self._summary = summarize_mixing(self.parameters)
 
     def _estimate(self, blocks: list[int], z: Array) -> Estimate | None:
-        """Estimate the bound; a block on which it fails or is not finite costs its step, never the run."""
+        """Estimate of the bound, None where it fails or is not finite: that costs one step, never the run."""
         try:
             with np.errstate(all="ignore"):
                 estimate = self.estimator(self.parameters, self._summary, self.rows, blocks, z)

@@ -1,4 +1,4 @@
-"""The face that regressors with blocks share: what they are once fitted, and how they predict."""
+"""Attributes and predictions of a fitted regressor with blocks."""
 
 from typing import Any
 
@@ -22,13 +22,14 @@ from ssgp.svbssgp.fitted import Context
 
 __all__ = ["BlockRegressor"]
 
-PREDICT_ROWS = 1 << 17
+# Rows whose standardised inputs are in memory together.
+ROWS_PER_CHUNK = 1 << 17
 
 
 class BlockRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """A fitted regressor whose test conditional depends on the test row's block.
 
-    The attributes are those that `ssgp.svbssgp.fitted.fitted_attributes` gives.
+    The attributes are those of `ssgp.svbssgp.fitted.fitted_attributes`.
     """
 
     gamma: float
@@ -60,24 +61,24 @@ class BlockRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, Reg
         gamma: float | None = None,
         blocks: ArrayLike | None = None,
     ) -> NormalDistribution:
-        """Predictive distributions of observations, with the moments of the average over the draws.
+        """Predictive distributions of observations: normal, with the mean and variance of the mixture of all draws.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
             Inputs.
         latent : bool, default=False
-            Whether they are those of the function without its noise.
+            Whether to predict the function without its noise.
         gamma : float in [-1, 1], optional
-            Another test conditional than the estimator's `gamma`.
+            Test conditional; the estimator's `gamma` by default.
         blocks : array-like of shape (n,), optional
             Labels of the rows' blocks, for a model fitted with `blocks`. By default a
-            row goes to the nearest block (there, to the block of the nearest training row).
+            row goes to the nearest block (for such a model, to the block of the nearest training row).
 
         Returns
         -------
         NormalDistribution
-            A distribution for each row, in the target's units.
+            One distribution per row, in the target's units.
         """
         mean, variance, noise = self._moments(X, gamma, blocks, with_variance=True)
         scale = self._context.units.y_scale
@@ -91,19 +92,22 @@ class BlockRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, Reg
     def _moments(
         self, X: ArrayLike, gamma: float | None, blocks: ArrayLike | None, with_variance: bool
     ) -> tuple[Array, Array, Array]:
-        """Mean in the target's units, and in the model's the variances of the latent function and of the noise."""
+        """Means in the target's units, and variances of latent function and noise in the model's, shapes (n,).
+
+        The variances are zeros without `with_variance`.
+        """
         check_is_fitted(self, "_conditional")
         X = check_inputs(self, X)
         local = self._parameters.layout.n_weights == 0
         gamma = check_gamma(self.gamma if gamma is None else gamma, local)
-        given = None if blocks is None else self._context.numbers_of(blocks, X)
+        indices = None if blocks is None else self._context.block_indices(blocks, X)
         units = self._context.units
         mean, variance, noise = np.empty(len(X)), np.zeros(len(X)), np.zeros(len(X))
-        for start in range(0, len(X), PREDICT_ROWS):
-            part = slice(start, start + PREDICT_ROWS)
-            inputs = units.inputs(X[part])
-            at = self.partition_.assign(inputs) if given is None else given[part]
-            mean[part], spread = self._conditional.moments(inputs, at, gamma, with_variance, self.n_jobs)
-            if spread is not None:
-                variance[part], noise[part] = spread, self._conditional.noise_at(at)
+        for start in range(0, len(X), ROWS_PER_CHUNK):
+            chunk = slice(start, start + ROWS_PER_CHUNK)
+            inputs = units.inputs(X[chunk])
+            block = self.partition_.assign(inputs) if indices is None else indices[chunk]
+            mean[chunk], latent_variance = self._conditional.moments(inputs, block, gamma, with_variance, self.n_jobs)
+            if latent_variance is not None:
+                variance[chunk], noise[chunk] = latent_variance, self._conditional.mean_noise[block]
         return units.y_mean + units.y_scale * mean, variance, noise

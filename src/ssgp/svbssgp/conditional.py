@@ -1,11 +1,11 @@
-"""The test conditionals of Proposition 1, averaged over draws of alpha (section 4.2)."""
+"""Test conditionals of Proposition 1, averaged over draws of alpha (section 4.2)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.blocks import Rows
 from ssgp.saving.kinds import stored
@@ -14,33 +14,31 @@ from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior, fit_noise_prior
 from ssgp.spectrum.parameters import Hyperparameters
 from ssgp.svbssgp.local_models import LocalModels, block_sums, solve_blocks
 
-__all__ = ["Conditional", "check_gamma", "condition"]
+__all__ = ["Conditional", "build_conditional", "check_gamma"]
 
-Array = NDArray[np.floating]
-Labels = NDArray[np.integer]
 
-# Predictions are made this many rows at a time: it bounds the memory, and as every chunk
-# has the same shape a row's prediction does not depend on which rows came with it.
-CHUNK = 2048
-TASK_BYTES = 1 << 24
+# Rows that are predicted together. It bounds the memory, and as every chunk
+# has the same shape a row's prediction does not depend on the other rows.
+ROWS_PER_CHUNK = 2048
+# Bytes of the Gram matrices that a thread solves together.
+BYTES_PER_TASK = 1 << 24
 
 
 @stored()
 @dataclass(frozen=True)
 class Conditional:
-    """p(f_* | y_k, alpha) for a number of draws of alpha.
+    """Test conditionals p(f_* | y_k, alpha) of all blocks k and of r draws of alpha.
 
     Attributes
     ----------
     frequencies : array of shape (r, m, d)
-        theta of each draw.
+        Frequencies theta of each draw.
     weights : array of shape (r, 2m) or (r, 0)
-        s of each draw; none where it is integrated out.
+        Weights s of each draw; none where they are integrated out.
     local : list of LocalModels
-        What Gamma_k, of each draw and block, determines.
+        Local models of all blocks, for each draw.
     noise_variance : array of shape (r, p)
-        sigma_n^2 of each draw and block: one and the same for the paper's objective, the blocks'
-        own for the local one.
+        Noise variance sigma_n^2 of each draw and block; all the same for the paper's objective.
     """
 
     frequencies: Array
@@ -49,47 +47,48 @@ class Conditional:
     noise_variance: Array
 
     def moments(
-        self, X: Array, blocks: Labels, gamma: float, with_variance: bool, n_jobs: int | None
+        self, X: Array, blocks: Indices, gamma: float, with_variance: bool, n_jobs: int | None
     ) -> tuple[Array, Array | None]:
-        """Mean and variance of the latent function by the law of total variance over the draws.
+        """Mean and variance of the latent function, shapes (n,), by the law of total variance over the draws.
 
-        See `noise_at` for what an observation's variance has besides.
+        An observation has the noise variance `mean_noise` of its block besides.
 
         Parameters
         ----------
         X : array of shape (n, d), float32
             Standardised rows.
         blocks : int array of shape (n,)
-            Their blocks.
+            Indices of their blocks.
         gamma : float
-            From global (1) to local (0).
+            Test conditional, from global (1) to local (0).
         with_variance : bool
-            Whether the variance is wanted.
+            Whether to return the variance; None otherwise.
         n_jobs : int or None
-            Threads.
+            Number of threads.
         """
         order = np.argsort(blocks, kind="stable")
         mean, variance = np.empty(len(X)), np.empty(len(X)) if with_variance else None
 
         def predict(start: int) -> None:
-            rows = order[start : start + CHUNK]
-            means, variances = self._by_draw(X[rows], blocks[rows], gamma, with_variance)
+            rows = order[start : start + ROWS_PER_CHUNK]
+            means, variances = self._moments_per_draw(X[rows], blocks[rows], gamma, with_variance)
             mean[rows] = means.mean(axis=0)
             if variance is not None:
                 variance[rows] = variances.mean(axis=0) + means.var(axis=0)
 
         with one_blas_thread():
-            map_in_threads(predict, range(0, len(X), CHUNK), n_jobs)
+            map_in_threads(predict, range(0, len(X), ROWS_PER_CHUNK), n_jobs)
         return mean, variance
 
-    def noise_at(self, blocks: Labels) -> Array:
-        """Noise variance in each row's block, averaged over the draws, shape (n,)."""
-        return self.noise_variance.mean(axis=0)[blocks]
+    @property
+    def mean_noise(self) -> Array:
+        """Noise variance of each block, averaged over the draws, shape (p,)."""
+        return self.noise_variance.mean(axis=0)
 
-    def _by_draw(self, X: Array, blocks: Labels, gamma: float, with_variance: bool) -> tuple[Array, Array]:
-        """Mean and variance under each draw, shape (r, n), for one chunk of rows sorted by block."""
+    def _moments_per_draw(self, X: Array, blocks: Indices, gamma: float, with_variance: bool) -> tuple[Array, Array]:
+        """Mean and variance under each draw, shapes (r, n), for one chunk of rows sorted by block."""
         n_rows = len(X)
-        padded = np.zeros((CHUNK, X.shape[1]), dtype=X.dtype)
+        padded = np.zeros((ROWS_PER_CHUNK, X.shape[1]), dtype=X.dtype)
         padded[:n_rows] = X
         means = np.zeros((len(self.frequencies), n_rows))
         variances = np.zeros((len(self.frequencies), n_rows))
@@ -100,29 +99,22 @@ class Conditional:
             if gamma != 1:
                 means[i] += (1 - gamma) * np.einsum("ij,ij->i", phi, self.local[i].weights[blocks], dtype=float)
             if with_variance and abs(gamma) != 1:
-                spread = self._spread(phi, blocks, self.local[i].whitener)
-                variances[i] = (1 - gamma**2) * self.noise_variance[i, blocks] * spread
+                leverage = _leverage(phi, blocks, self.local[i].whitener)
+                variances[i] = (1 - gamma**2) * self.noise_variance[i, blocks] * leverage
         return means, variances
 
-    @staticmethod
-    def _spread(phi: Array, blocks: Labels, whitener: Array) -> Array:
-        """phi^T Gamma_k^-1 phi of each row."""
-        out = np.empty(len(phi))
-        for rows in _runs(blocks):
-            white = phi[rows] @ whitener[blocks[rows.start]].T
-            out[rows] = np.einsum("ij,ij->i", white, white)
-        return out
+
+def _leverage(phi: Array, blocks: Indices, whitener: Array) -> Array:
+    """Leverage phi^T Gamma_k^-1 phi of each row, shape (n,); rows are sorted by block."""
+    leverage = np.empty(len(phi))
+    edges = np.flatnonzero(np.diff(blocks)) + 1
+    for start, stop in pairwise([0, *edges.tolist(), len(blocks)]):
+        white = phi[start:stop] @ whitener[blocks[start]].T
+        leverage[start:stop] = np.einsum("ij,ij->i", white, white)
+    return leverage
 
 
-def _runs(labels: Labels) -> Iterator[slice]:
-    """Slices of equal labels in a sorted array."""
-    edges = np.flatnonzero(np.diff(labels)) + 1
-    starts = [0, *edges.tolist()]
-    for start, stop in zip(starts, [*starts[1:], len(labels)], strict=True):
-        yield slice(start, stop)
-
-
-def condition(
+def build_conditional(
     rows: Rows,
     frequencies: Array,
     weights: Array,
@@ -130,7 +122,7 @@ def condition(
     n_jobs: int | None,
     noise_prior: NoisePrior = LEARNING_PRIOR,
 ) -> Conditional:
-    """Build the test conditional: Gamma_k for every block and draw, in one pass a draw.
+    """Test conditionals from training rows, in one pass over the rows per draw.
 
     Parameters
     ----------
@@ -139,11 +131,11 @@ def condition(
     frequencies, weights : arrays of shape (r, m, d), (r, 2m)
         Draws of alpha.
     hyperparameters : Hyperparameters
-        For sigma_n^2 Lambda^-1.
+        Kernel and noise.
     n_jobs : int or None
-        Threads.
+        Number of threads.
     noise_prior : NoisePrior
-        Near which the prior of blocks' own noise is looked for.
+        Start of the search for the prior of the blocks' noise variances, where each block has one.
     """
     local = _local_models(rows, frequencies, hyperparameters.ridge(frequencies.shape[1]), n_jobs)
     noise = np.full((len(frequencies), rows.n_blocks), hyperparameters.noise_variance)
@@ -153,41 +145,30 @@ def condition(
 
 
 def _block_noise(models: LocalModels, start: NoisePrior) -> Array:
-    """Posterior mean of each block's noise variance, under the prior that all blocks make most probable."""
+    """Posterior mean of each block's noise variance, shape (p,), under the prior that all blocks make most probable."""
     prior = fit_noise_prior(models.count, models.rss, start)
     return prior.scale_after(models.rss) / np.maximum(prior.shape_after(models.count) - 1.0, 0.5)
 
 
 def _local_models(rows: Rows, frequencies: Array, ridge: float, n_jobs: int | None) -> list[LocalModels]:
-    size = 2 * frequencies.shape[1]
-    models = [
-        LocalModels(
-            np.empty((rows.n_blocks, size), np.float32),
-            np.empty((rows.n_blocks, size, size), np.float32),
-            np.empty(rows.n_blocks),
-            np.empty(rows.n_blocks),
-        )
-        for _ in frequencies
-    ]
-
-    step = max(1, TASK_BYTES // (8 * size * size))
+    """Local models of all blocks, for each draw of the frequencies (r, m, d)."""
+    n_blocks, size = rows.n_blocks, 2 * frequencies.shape[1]
+    models = [LocalModels.empty(n_blocks, size) for _ in frequencies]
+    blocks_per_task = max(1, BYTES_PER_TASK // (8 * size * size))
 
     def build(task: tuple[int, int]) -> None:
         draw, start = task
-        blocks = range(start, min(start + step, rows.n_blocks))
-        solved = solve_blocks(block_sums(rows, blocks, frequencies[draw]), ridge)
-        models[draw].weights[start : blocks.stop] = solved.weights
-        models[draw].whitener[start : blocks.stop] = solved.whitener
-        models[draw].count[start : blocks.stop], models[draw].rss[start : blocks.stop] = solved.count, solved.rss
+        blocks = range(start, min(start + blocks_per_task, n_blocks))
+        models[draw].put(blocks, solve_blocks(block_sums(rows, blocks, frequencies[draw]), ridge))
 
-    tasks = [(draw, start) for draw in range(len(frequencies)) for start in range(0, rows.n_blocks, step)]
+    tasks = [(draw, start) for draw in range(len(frequencies)) for start in range(0, n_blocks, blocks_per_task)]
     with one_blas_thread():
         map_in_threads(build, tasks, n_jobs)
     return models
 
 
 def check_gamma(gamma: float, local: bool) -> float:
-    """A test conditional that the objective has."""
+    """The test conditional `gamma`, refused where the objective does not have it."""
     if not -1 <= gamma <= 1:
         raise ValueError(f"gamma must lie in [-1, 1], got {gamma!r}")
     if local and gamma != 0:

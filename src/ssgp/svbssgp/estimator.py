@@ -11,6 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
@@ -28,13 +29,11 @@ from ssgp.spectrum.posterior import check_memory
 from ssgp.spectrum.trainer import NOISE_RANGE, Schedule
 from ssgp.svbssgp.block_regressor import BlockRegressor
 from ssgp.svbssgp.conditional import check_gamma
-from ssgp.svbssgp.fit import Fit, train_on
+from ssgp.svbssgp.fit import Fit, train_more
 from ssgp.svbssgp.fitted import Context, fitted_attributes
 from ssgp.svbssgp.local_models import check_local_memory
 
 __all__ = ["SVBSSGPRegressor"]
-
-Array = NDArray[np.floating]
 
 
 @stored_estimator()
@@ -42,10 +41,10 @@ class SVBSSGPRegressor(BlockRegressor):
     """Sparse spectrum GP regression with a variational posterior over its frequencies (sVBSSGP).
 
     A Gaussian process is approximated by ``m`` trigonometric waves. Their frequencies, and one
-    weight for each of the 2m features, have a joint posterior q(alpha) that is learned by
-    stochastic ascent of a lower bound of the marginal likelihood, at a cost a step that does
+    weight per feature, 2m of them, have a joint posterior q(alpha) that is learned by
+    stochastic ascent of a lower bound of the marginal likelihood, at a cost per step that does
     not depend on the number of rows. Predictions average over draws from it, and use
-    the training rows of the test row's own block.
+    the training rows of the test row's block.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class SVBSSGPRegressor(BlockRegressor):
         m, the number of spectral frequencies.
     objective : {"global", "local"}, default="global"
         ``"global"`` is the paper's bound, in which all blocks share one vector of weights.
-        ``"local"`` gives every block weights and a noise variance of its own and integrates them out,
+        ``"local"`` has one vector of weights and one noise variance per block and integrates them out,
         which is the model that predicts at ``gamma=0``, the only gamma it has.
     posterior : {"triangular", "full", "block", "diagonal"}, default="triangular"
         Structure of the affine map M in alpha = M z + b: ``"full"`` is any invertible matrix,
@@ -66,10 +65,10 @@ class SVBSSGPRegressor(BlockRegressor):
     n_draws : int, default=10
         r, the number of draws of alpha that a prediction averages over.
     n_blocks : int or "auto", default="auto"
-        p, the number of blocks. ``"auto"`` aims at 25 rows a feature.
+        p, the number of blocks. ``"auto"`` aims at 25 rows per feature.
     partition : {"auto", "kmeans", "tree"}, default="auto"
         Even k-means, or an exactly even bisecting tree in n log p time; ``"auto"`` takes
-        the tree above 20,000 rows. `fit` also takes blocks that you know.
+        the tree above 20,000 rows. `fit` also takes blocks of your choice.
     partition_metric : {"learned", "standardized"}, default="learned"
         Whether distances are measured in lengthscales or in standardised inputs.
     minibatch : {"rows", "blocks"}, default="rows"
@@ -94,11 +93,11 @@ class SVBSSGPRegressor(BlockRegressor):
     max_iter : int, default=3000
         Upper limit of the steps.
     tol : float or None, default=1e-3
-        Training winds down when the bound on ten fixed blocks, in nats a row, has not risen by so
-        much for 1,000 steps. That is looked for in the first three fifths of the steps: a `max_iter`
-        below about 1,850 is never cut short, nor one below 2,750 where blocks drive the gradient in
-        a learned metric, which makes two rounds of the steps, a third and two thirds. None never
-        stops early.
+        Training ends, after a last part in which the steps become small, when the bound on ten fixed blocks has not
+        risen by this many nats per row for 1,000 steps. It is checked in the first three fifths of the steps: a
+        `max_iter` below about 1,850 is never cut short, nor one below 2,750 where gradients are estimated from
+        blocks in a learned metric, which makes two rounds of the steps, a third and two thirds. None never stops
+        early.
     learn_hyperparameters : bool, default=True
         Whether lengthscales, signal and noise variance follow the bound, or stay where they start.
     lengthscale : float, array-like of shape (d,) or "auto", default="auto"
@@ -119,7 +118,7 @@ class SVBSSGPRegressor(BlockRegressor):
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
-        1 prints some ten lines, 2 a hundred.
+        1 prints about ten lines, 2 a hundred.
 
     Attributes
     ----------
@@ -127,20 +126,20 @@ class SVBSSGPRegressor(BlockRegressor):
         q(alpha), frequencies and weights in the units of inputs and target: the function is
         ``target_mean_ + features(X - input_mean_, frequencies) @ weights``.
     input_mean_ : array of shape (d,)
-        What is subtracted from the inputs.
+        Mean that is subtracted from the inputs.
     target_mean_ : float
-        What is added to the function: the prior mean.
+        Prior mean, which is added to the function.
     lengthscale_ : array of shape (d,)
         Lengthscales in the units of the inputs.
     signal_variance_, noise_variance_ : float
         In squared units of the target; for ``objective="local"`` the mean over the rows of
-        their blocks' own.
+        those of their blocks.
     n_rows_ : int
         Training rows.
     n_iter_ : int
         Steps taken.
     bound_trace_ : array of shape (n_iter_,)
-        Stochastic estimates of the lower bound of log p(y), in nats a row.
+        Stochastic estimates of the lower bound of log p(y), in nats per row.
     partition_ : Partition
         The blocks; ``partition_.n_blocks`` is their number.
     block_labels_ : array of shape (p,) or None
@@ -287,7 +286,7 @@ class SVBSSGPRegressor(BlockRegressor):
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         blocks : array-like of shape (n,), optional
-            Labels of blocks that you know; `n_blocks` and `partition` then have no say.
+            Labels of the rows' blocks; `n_blocks` and `partition` then have no effect.
         monitor : callable, optional
             ``monitor(n_iter, snapshot)`` is called after each step. ``snapshot()`` returns the
             regressor as if training had stopped there, ready to predict (one pass over the
@@ -302,26 +301,29 @@ class SVBSSGPRegressor(BlockRegressor):
         with columns_unchanged_on_error(self):
             X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True)
             check_gamma(self.gamma, self.objective == "local")
-            going_on = self.warm_start and hasattr(self, "_context")
-            units = self._context.units if going_on else Standardizer.fit(X, y, weight, self.normalize)
-            learner = self._learner(units)
-            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            start, order, step_rng, seeds = np.random.default_rng(seed).spawn(4)
-            partition_seed, draw_seed = seeds.integers(2**31, size=2).tolist()
-            shuffle = order.permutation(len(y))
-            known, numbers = (None, None) if labels is None else np.unique(labels[shuffle], return_inverse=True)
-            blocking = self._blocking(len(y), numbers, partition_seed)
-            parameters = self._start(learner, units, start)
-            rows = units.rows(X, y, weight, shuffle, even_bounds(len(y), self.batch_size))
-            optimizers = learner.make_optimizers()
-            context = Context(units, learner.base, known, self.n_draws, draw_seed, step_rng, optimizers)
-            fit = Fit(learner, context, parameters, rows, blocking, self.n_jobs)
-            bounds: list[float] = []
+            fit, bounds = self._prepare(X, y, weight, labels), list[float]()
             hooks = StepHooks(self, self.max_iter, lambda: fit.attributes(bounds), monitor, self.verbose)
             fitted = fit.run(hooks, bounds)
             vars(self).update(fitted)
             hooks.close(fitted)
         return self
+
+    def _prepare(self, X: Array, y: Array, weight: Array | None, labels: NDArray[Any] | None) -> Fit:
+        """The fit of a checked table."""
+        warm = self.warm_start and hasattr(self, "_context")
+        units = self._context.units if warm else Standardizer.fit(X, y, weight, self.normalize)
+        learner = self._learner(units)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        start_rng, order_rng, step_rng, seed_rng = np.random.default_rng(seed).spawn(4)
+        partition_seed, draw_seed = seed_rng.integers(2**31, size=2).tolist()
+        order = order_rng.permutation(len(y))
+        block_labels, indices = (None, None) if labels is None else np.unique(labels[order], return_inverse=True)
+        blocking = self._blocking(len(y), indices, partition_seed)
+        parameters = self._start(learner, units, start_rng)
+        rows = units.rows(X, y, weight, order, even_bounds(len(y), self.batch_size))
+        optimizers = learner.make_optimizers()
+        context = Context(units, learner.base, block_labels, self.n_draws, draw_seed, step_rng, optimizers)
+        return Fit(learner, context, parameters, rows, blocking, self.n_jobs)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -332,10 +334,10 @@ class SVBSSGPRegressor(BlockRegressor):
         *,
         blocks: ArrayLike | None = None,
     ) -> Self:
-        """Add rows: they join their blocks, and every `batch_size` of them bring one more training step.
+        """Add rows to their blocks, and take one more training step per `batch_size` new rows.
 
-        The first call is `fit`. Later ones keep units, partition and settings; rows of all calls
-        are kept, steps are drawn from all of them, and the local models are built anew, which is
+        The first call is `fit`. Later ones keep units, partition and settings. The rows of all calls
+        are part of the model, steps sample from all of them, and the local models are built again, which is
         one pass over the rows: prefer a few large calls to many small ones.
 
         Parameters
@@ -347,7 +349,7 @@ class SVBSSGPRegressor(BlockRegressor):
         sample_weight : array-like of shape (n,), optional
             How many rows each new row counts for.
         blocks : array-like of shape (n,), optional
-            Labels of the new rows' blocks, from those given to `fit`; by default the nearest.
+            Labels of the new rows' blocks, among those of `fit`; by default the nearest block.
 
         Returns
         -------
@@ -361,23 +363,21 @@ class SVBSSGPRegressor(BlockRegressor):
         learner = self._learner(context.units)
         self._check_layout(learner)
         new = context.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
-        at = partition.assign(new.X) if labels is None else context.numbers_of(labels, new.X)
-        rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, at]), partition.n_blocks)
+        indices = partition.assign(new.X) if labels is None else context.block_indices(labels, new.X)
+        rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, indices]), partition.n_blocks)
         n_steps, n_waiting = divmod(context.n_waiting + len(y), self.batch_size)
-        bounds = train_on(learner, context, parameters, rows, n_steps, self.batch_size) if n_steps else []
+        bounds = train_more(learner, context, parameters, rows, n_steps, self.batch_size) if n_steps else []
         trace = np.concatenate([self.bound_trace_, context.units.in_target_units(bounds)])
         context = replace(context, n_waiting=n_waiting)
         vars(self).update(fitted_attributes(context, parameters, rows, partition, trace, self.n_jobs))
         return self
 
     def _learner(self, units: Standardizer) -> Learner:
-        """Resolve the settings of the learning run."""
-        adam = self.optimizer == "adam"
+        """Settings of the learning run, "auto" resolved."""
+        adam, local = self.optimizer == "adam", self.objective == "local"
         rate = (0.02 if adam else 1.6) if self.learning_rate == "auto" else self.learning_rate
         return Learner(
-            objective=LocalObjective(LEARNING_PRIOR.scaled(units.y_variance))
-            if self.objective == "local"
-            else GlobalObjective(),
+            objective=LocalObjective(LEARNING_PRIOR.scaled(units.y_variance)) if local else GlobalObjective(),
             base=resolve_base(self.base),
             learn_hyperparameters=self.learn_hyperparameters,
             make_optimizer=partial(Adam, rate) if adam else partial(RobbinsMonro, rate, self.decay),
@@ -391,8 +391,8 @@ class SVBSSGPRegressor(BlockRegressor):
             least_noise=units.least_noise(NOISE_RANGE[0]),
         )
 
-    def _blocking(self, n_rows: int, labels: NDArray[np.integer] | None, seed: int) -> Blocking:
-        """Resolve the recipe for the blocks; `labels` are 0..p-1 where the user gave blocks."""
+    def _blocking(self, n_rows: int, labels: Indices | None, seed: int) -> Blocking:
+        """Partition of rows into blocks, "auto" resolved; `labels` (n,) are 0..p-1 for blocks of the user."""
         if labels is not None:
             n_blocks = int(labels.max()) + 1
         elif self.n_blocks == "auto":
@@ -405,11 +405,12 @@ class SVBSSGPRegressor(BlockRegressor):
         return Blocking(self.partition, n_blocks, labels, seed)
 
     def _layout(self, learner: Learner) -> Layout:
+        """Sizes of the posterior."""
         n_weights = learner.objective.n_weights(self.n_frequencies)
         return Layout(self.n_frequencies, self.n_features_in_, n_weights, self.posterior)
 
     def _check_layout(self, learner: Learner) -> None:
-        """Refuse to go on from a solution of another shape."""
+        """Refuse to continue from a solution of another shape."""
         layout, last = self._layout(learner), self._parameters.layout
         if last != layout or learner.base != self._context.base:
             raise ValueError(
@@ -418,7 +419,7 @@ class SVBSSGPRegressor(BlockRegressor):
             )
 
     def _start(self, learner: Learner, units: Standardizer, rng: np.random.Generator) -> Parameters:
-        """Where learning begins: from the last solution, or from the prior."""
+        """Initial parameters: the last solution with `warm_start`, a draw from the prior otherwise."""
         layout = self._layout(learner)
         check_memory(layout)
         check_base(learner.base, layout.dimension)

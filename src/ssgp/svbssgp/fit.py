@@ -1,4 +1,4 @@
-"""Steps of `fit` and `partial_fit` once everything is checked and settled."""
+"""Learning and conditioning, for `fit` and `partial_fit`, once everything is checked."""
 
 from dataclasses import dataclass
 from math import log
@@ -14,7 +14,7 @@ from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.trainer import Schedule
 from ssgp.svbssgp.fitted import Context, fitted_attributes
 
-__all__ = ["Fit", "train_on"]
+__all__ = ["Fit", "train_more"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Fit:
     Attributes
     ----------
     learner : Learner
-        How to learn.
+        Settings of the learning run.
     context : Context
         Units, base and random numbers.
     parameters : Parameters
@@ -32,9 +32,9 @@ class Fit:
     rows : Rows
         Training rows, shuffled.
     blocking : Blocking
-        Recipe for the blocks.
+        Partition of rows into blocks.
     n_jobs : int or None
-        Threads.
+        Number of threads.
     """
 
     learner: Learner
@@ -45,13 +45,13 @@ class Fit:
     n_jobs: int | None
 
     def attributes(self, bounds: list[float]) -> dict[str, Any]:
-        """Fitted attributes as of now, after as many steps as there are bounds."""
+        """Fitted attributes of the parameters so far, after one step per bound."""
         partition, blocked = self.blocking(self.rows, self.learner.metric(self.parameters))
         trace, parameters = self.context.units.in_target_units(bounds), self.parameters.copy()
         return fitted_attributes(self.context.copy(), parameters, blocked, partition, trace, self.n_jobs)
 
     def run(self, hooks: StepHooks, bounds: list[float]) -> dict[str, Any]:
-        """Learn, adding to `bounds` after each step, and return the fitted attributes, come Ctrl-C or not."""
+        """Learn, adding to `bounds` after each step, and return the fitted attributes, after Ctrl-C too."""
 
         def after_step(bound: float) -> bool:
             bounds.append(bound)
@@ -60,7 +60,7 @@ class Fit:
         context, budget = self.context, Budget()
         with one_blas_thread():
             budget.attempt(
-                lambda: self.learner.ascend(
+                lambda: self.learner.learn(
                     self.parameters, self.rows, self.blocking, context.optimizers, context.step_rng, after_step
                 ),
                 lambda: None,
@@ -77,16 +77,16 @@ class Fit:
             )
 
 
-def train_on(
+def train_more(
     learner: Learner, context: Context, parameters: Parameters, rows: Rows, n_steps: int, batch_size: int
 ) -> list[float]:
-    """Take some more steps on rows that are sorted by block; return the bounds on the way."""
+    """Take `n_steps` more steps on rows that are sorted by block; return the bound of each."""
     if not learner.on_blocks:
         shuffle = context.step_rng.permutation(len(rows.y))
         rows = rows.reorder(shuffle, even_bounds(len(shuffle), batch_size))
     trainer = learner.trainer(parameters, rows, context.optimizers, context.step_rng)
     with one_blas_thread():
-        for _ in trainer.run(Schedule(n_steps, None, wind_down=1.0)):
+        for _ in trainer.run(Schedule(n_steps, None, decay_share=1.0)):
             pass
     report_skipped(trainer.n_skipped, len(trainer.bounds))
     return trainer.bounds

@@ -1,4 +1,4 @@
-"""From learned parameters to a model that predicts."""
+"""Attributes of a fitted model, from its learned parameters."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_blocks
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import Partition
@@ -16,37 +17,35 @@ from ssgp.spectrum.bases import Base
 from ssgp.spectrum.learner import Optimizers
 from ssgp.spectrum.noise import LEARNING_PRIOR
 from ssgp.spectrum.parameters import Parameters
-from ssgp.spectrum.posterior import finish
-from ssgp.svbssgp.conditional import condition
+from ssgp.spectrum.posterior import affine_posterior
+from ssgp.svbssgp.conditional import build_conditional
 
 __all__ = ["Context", "fitted_attributes"]
-
-Array = NDArray[np.floating]
 
 
 @stored()
 @dataclass(frozen=True)
 class Context:
-    """What is settled before the first step and stays with the model.
+    """Everything that is fixed before the first step, and what `partial_fit` continues with.
 
     Attributes
     ----------
     units : Standardizer
-        Between the user's units and the model's.
+        Map between the user's units and the model's.
     base : Base
-        psi(z).
+        Distribution psi of z.
     block_labels : array of shape (p,) or None
-        Labels of the blocks that the user gave.
+        Sorted labels of the user's blocks, None where the model has made the blocks.
     n_draws : int
-        r.
+        Number r of draws of alpha that predictions average over.
     draw_seed : int
-        Of the draws that predictions average over.
+        Seed of these draws.
     step_rng : Generator
-        Of the training steps; `partial_fit` goes on with it,
+        Random numbers of the training steps; `partial_fit` continues with them.
     optimizers : pair of Optimizer
-        and with these.
+        State of the optimisers; `partial_fit` continues with it.
     n_waiting : int
-        Rows that have joined since the last training step.
+        Number of rows added since the last training step.
     """
 
     units: Standardizer
@@ -59,20 +58,20 @@ class Context:
     n_waiting: int = 0
 
     def copy(self) -> "Context":
-        """With generator and optimizers of its own; the base, which may be a user's, stays the same object."""
+        """A copy with another generator and optimisers; the base, which may be a user's, stays the same object."""
         return deepcopy(self, {id(self.base): self.base})
 
-    def numbers_of(self, blocks: ArrayLike, X: Array) -> NDArray[np.integer]:
-        """Numbers of blocks given by their labels, one a row of X."""
-        known = self.block_labels
-        if known is None:
+    def block_indices(self, blocks: ArrayLike, X: Array) -> Indices:
+        """Indices of the blocks with these labels, one per row of X, shape (n,)."""
+        fitted = self.block_labels
+        if fitted is None:
             raise ValueError("blocks can be given to predict only where they were given to fit")
         labels = check_blocks(blocks, X)
-        at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-        unknown = known[at] != labels
+        indices = np.minimum(np.searchsorted(fitted, labels), len(fitted) - 1)
+        unknown = fitted[indices] != labels
         if unknown.any():
             raise ValueError(f"blocks has label {labels[unknown][0]!r}, which was not among the blocks in fit")
-        return at
+        return indices
 
 
 def fitted_attributes(
@@ -83,38 +82,37 @@ def fitted_attributes(
     bound_trace: Array,
     n_jobs: int | None,
 ) -> dict[str, Any]:
-    """Everything a fitted model is, as of these parameters.
+    """Attributes of a fitted model.
 
     Parameters
     ----------
     context : Context
-        Units, base and seeds; kept, as are the parameters.
+        Units, base and seeds; becomes part of the model.
     parameters : Parameters
-        What was learned; kept, so pass a copy of parameters that are still moving.
+        Learned parameters; become part of the model, so pass a copy of parameters that are still moving.
     rows : Rows
         Training rows, sorted by the blocks of the partition.
     partition : Partition
         The blocks.
     bound_trace : array of shape (n_iter,)
-        Estimates of the bound in nats, see `in_nats`.
+        Estimates of the bound, in nats per row of the target in its units.
     n_jobs : int or None
-        Threads.
+        Number of threads.
     """
-    units, own, m = context.units, parameters.hyperparameters, parameters.layout.n_frequencies
-    posterior = finish(parameters, context.base, own.frequency_deviation, own.weight_deviation(m))
+    units, hyper, base = context.units, parameters.hyperparameters, context.base
+    frequency_unit, weight_unit = hyper.frequency_deviation, hyper.weight_deviation(parameters.layout.n_frequencies)
+    posterior = affine_posterior(parameters, base, frequency_unit, weight_unit)
     alpha = posterior.sample(context.n_draws, np.random.default_rng(context.draw_seed))
     frequencies, weights = posterior.split(alpha)
     noise_prior = LEARNING_PRIOR.scaled(units.y_variance)
-    conditional = condition(rows, frequencies.astype(np.float32), weights, own, n_jobs, noise_prior)
-    share = np.diff(rows.bounds) / len(rows.y)
-    noise = float(conditional.noise_variance.mean(axis=0) @ share)
-    frequency_unit, weight_unit = own.frequency_deviation / units.x_scale, units.y_scale * own.weight_deviation(m)
+    conditional = build_conditional(rows, frequencies.astype(np.float32), weights, hyper, n_jobs, noise_prior)
+    noise = float(conditional.mean_noise @ (np.diff(rows.bounds) / len(rows.y)))
     return {
-        "posterior_": finish(parameters, context.base, frequency_unit, weight_unit),
+        "posterior_": affine_posterior(parameters, base, frequency_unit / units.x_scale, units.y_scale * weight_unit),
         "input_mean_": units.x_mean,
         "target_mean_": units.y_mean,
-        "lengthscale_": own.lengthscale * units.x_scale,
-        "signal_variance_": noise * own.signal_variance / own.noise_variance * units.y_scale**2,
+        "lengthscale_": hyper.lengthscale * units.x_scale,
+        "signal_variance_": noise * hyper.signal_variance / hyper.noise_variance * units.y_scale**2,
         "noise_variance_": noise * units.y_scale**2,
         "n_rows_": len(rows.y),
         "n_iter_": len(bound_trace),

@@ -1,4 +1,4 @@
-"""The local models of blocks of rows: Gamma_k of Proposition 1."""
+"""Local models of blocks of rows: Gamma_k of Proposition 1."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,8 @@ from ssgp.spectrum.features import features
 
 __all__ = ["LocalModels", "block_sums", "check_local_memory", "solve_blocks"]
 
-# Rows whose features are held at once.
-ROWS_AT_ONCE = 8192
+# Rows whose features are in memory together.
+ROWS_PER_STACK = 8192
 
 
 @stored()
@@ -31,7 +31,7 @@ class LocalModels:
         L_k^-1 with Gamma_k = L_k L_k^T, so that phi^T Gamma_k^-1 phi = |L_k^-1 phi|^2
         is never negative.
     count, rss : arrays of shape (p,)
-        Rows, and penalised residual sum of squares.
+        Numbers of rows, and penalised residual sums of squares.
     """
 
     weights: Array
@@ -39,16 +39,28 @@ class LocalModels:
     count: Array
     rss: Array
 
+    @classmethod
+    def empty(cls, n_blocks: int, size: int) -> "LocalModels":
+        """Uninitialised models of p blocks and 2m = `size` features."""
+        weights, whitener = np.empty((n_blocks, size), np.float32), np.empty((n_blocks, size, size), np.float32)
+        return cls(weights, whitener, np.empty(n_blocks), np.empty(n_blocks))
+
+    def put(self, blocks: range, models: "LocalModels") -> None:
+        """Write the models of neighbouring blocks in their places."""
+        part = slice(blocks.start, blocks.stop)
+        self.weights[part], self.whitener[part] = models.weights, models.whitener
+        self.count[part], self.rss[part] = models.count, models.rss
+
 
 def block_sums(rows: Rows, blocks: range, frequencies: Array) -> LeafSums:
-    """Sums over the rows of some blocks: features in the rows' precision, sums in float64.
+    """Sums over the rows of neighbouring blocks: features in the precision of the rows, sums in float64.
 
     With float64 sums the Gram matrix of the rounded features is positive semidefinite to 1e-16, however many rows are
     alike; float32 sums are not.
     """
     sums = LeafSums.zeros(len(blocks), 2 * len(frequencies))
     starts, stops = rows.bounds[blocks.start : blocks.stop], rows.bounds[blocks.start + 1 : blocks.stop + 1]
-    for stack in stack_leaves(starts, stops, 1, np.zeros(len(blocks), np.int64), ROWS_AT_ONCE):
+    for stack in stack_leaves(starts, stops, 1, np.zeros(len(blocks), np.int64), ROWS_PER_STACK):
         X, y = (stack.take(column)[:, 0] for column in (rows.X, rows.y))
         phi = features(X.reshape(-1, X.shape[2]), frequencies).reshape(*X.shape[:2], -1)
         phi[~stack.inside[:, 0]] = 0.0
@@ -65,9 +77,9 @@ def solve_blocks(sums: LeafSums, ridge: float) -> LocalModels:
     return LocalModels(weights, whitener, sums.count, solution.rss)
 
 
-def check_local_memory(n_blocks: int, n_frequencies: int, n_draws: int, available: int | None = None) -> None:
-    """Refuse local models that do not fit."""
-    needed, available = n_blocks * n_draws * (2 * n_frequencies) ** 2 * 4, available or available_memory()
+def check_local_memory(n_blocks: int, n_frequencies: int, n_draws: int) -> None:
+    """Refuse local models that do not fit into memory."""
+    needed, available = n_blocks * n_draws * (2 * n_frequencies) ** 2 * 4, available_memory()
     if needed > available:
         raise ValueError(
             f"the local models of n_blocks={n_blocks}, n_draws={n_draws} and n_frequencies={n_frequencies} need "
