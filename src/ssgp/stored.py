@@ -1,4 +1,4 @@
-"""What saved models may be made of: the classes of all packages that files hold, and `load`, which builds no others."""
+"""The classes of all packages that saved models may be made of, and `load`, which builds no others."""
 
 from typing import Any
 

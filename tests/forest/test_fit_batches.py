@@ -68,17 +68,17 @@ def smaller_parts():
     return lambda *given: replace(usual(*given), part_bytes=20_000)
 
 
-def test_planted_rows_are_counted(table, small_parts, monkeypatch):
+def test_fitted_rows_are_counted(table, small_parts, monkeypatch):
     monkeypatch.setattr("ssgp.forest.sizes.MemoryShares.of", smaller_parts())
     seen = []
     with observed(lambda *what: seen.append(what)):
         SpectralForestRegressor(**SETTINGS).fit_batches(in_batches(*table))
-    counts = [done for what, done, _ in seen if what == "planted row"]
+    counts = [done for what, done, _ in seen if what == "fitted row"]
     assert len(counts) > 20
     assert counts == sorted(counts)
     # Three trees, first without the rows that are held out, then with all of them.
     assert counts[-1] == 3 * (N_ROWS - 600) + 3 * N_ROWS
-    assert {total for what, _, total in seen if what == "planted row"} == {6 * N_ROWS}
+    assert {total for what, _, total in seen if what == "fitted row"} == {6 * N_ROWS}
 
 
 def test_a_sample_teaches_as_much(table, small_parts, rng):

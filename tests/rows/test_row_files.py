@@ -60,5 +60,5 @@ class TestGathering:
             SpectralForestRegressor().fit_batches(batches)
 
     def test_a_folder_that_is_not_there(self, tmp_path):
-        with pytest.raises(NotADirectoryError, match="folder must be one that is there"):
+        with pytest.raises(NotADirectoryError, match="folder must exist"):
             SpectralForestRegressor().fit_batches([(np.ones((2, 2)), [1, 2])], folder=tmp_path / "nowhere")

@@ -101,10 +101,10 @@ def test_every_row_is_in_its_leaf_once_in_the_order_of_the_table(in_memory, part
 
 
 def test_rows_held_out_are_not_there(in_memory, in_file, partition, rng):
-    hidden = rng.choice(N_ROWS, 700, replace=False)
+    held_out = rng.choice(N_ROWS, 700, replace=False)
     for table in (in_memory, in_file):
-        _, index = joined(list(table.without(hidden).by_leaf(partition, 4)))
-        np.testing.assert_array_equal(np.sort(index), np.setdiff1d(np.arange(N_ROWS), hidden))
+        _, index = joined(list(table.without(held_out).by_leaf(partition, 4)))
+        np.testing.assert_array_equal(np.sort(index), np.setdiff1d(np.arange(N_ROWS), held_out))
 
 
 def test_both_take_the_same_rows(in_memory, in_file, rng):
@@ -119,8 +119,8 @@ def test_both_take_the_same_rows(in_memory, in_file, rng):
 def test_what_is_held_out_is_not_in_the_table(in_memory):
     places = random_rows(N_ROWS, 100, 0)
     training = TrainingRows(in_memory.take(places), in_memory, places)
-    unseen, rest, table = training.hold_out(np.arange(90, 100))
-    np.testing.assert_array_equal(unseen.X, in_memory.rows.X[places[90:]])
+    held_out, rest, table = training.hold_out(90, 100)
+    np.testing.assert_array_equal(held_out.X, in_memory.rows.X[places[90:]])
     np.testing.assert_array_equal(rest.X, in_memory.rows.X[places[:90]])
     assert isinstance(table, MemoryTable)
-    np.testing.assert_array_equal(table.hidden, places[90:])
+    np.testing.assert_array_equal(table.held_out, places[90:])

@@ -18,7 +18,7 @@ def test_killed_while_the_first_file_is_written(tmp_path):
         part.touch()
     os.rename(tmp_path / "fit.json", part)
     checkpoint = Checkpoint(tmp_path, NOTHING)
-    checkpoint.begin({"seed": 1, "number of rows": 7, "version of ssgp": "0.1"})
+    checkpoint.begin(lambda: {"seed": 1, "number of rows": 7, "version of ssgp": "0.1"})
     assert Checkpoint(tmp_path, NOTHING).same_seed(2) == 1
     delete_checkpoint(tmp_path)
     assert not tmp_path.exists()
@@ -26,7 +26,7 @@ def test_killed_while_the_first_file_is_written(tmp_path):
 
 def test_only_parts_are_deleted(tmp_path):
     checkpoint = Checkpoint(tmp_path / "parts", NOTHING)
-    checkpoint.begin({"n_trees": np.int64(3)})
+    checkpoint.begin(lambda: {"n_trees": np.int64(3)})
     for name in ("learned", "fold-0-11", "all-3"):
         checkpoint.once(name, lambda: (1.0, np.arange(3)))
     others = [tmp_path / "parts" / name for name in ("thesis.txt", "model.safetensors", "all-best.safetensors")]

@@ -1,10 +1,10 @@
-"""How long a fit may take, what it keeps, whom it tells, and what becomes of it when it is cut short."""
+"""The budget of a fit: time left, finished parts to keep, hooks to tell, and a way out when it is cut short."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -19,6 +19,14 @@ T = TypeVar("T")
 class Kept(Protocol):
     """Finished parts of a fit, from which it goes on after it was killed."""
 
+    def same_seed(self, drawn: int) -> int:
+        """Seed of the fit whose parts are there, or the one that was drawn."""
+        ...
+
+    def begin(self, identity: Callable[[], Mapping[str, Any]]) -> None:
+        """Check that the parts that are there belong to the fit of this identity."""
+        ...
+
     def once(self, name: str, compute: Callable[[], T]) -> T:
         """A finished part, computed and kept where it is not there."""
         ...
@@ -31,6 +39,13 @@ class Kept(Protocol):
 class NothingKept:
     """Parts that are computed every time."""
 
+    def same_seed(self, drawn: int) -> int:
+        """The seed that was drawn."""
+        return drawn
+
+    def begin(self, identity: Callable[[], Mapping[str, Any]]) -> None:
+        """Any fit may begin."""
+
     def once(self, name: str, compute: Callable[[], T]) -> T:
         """The part, computed."""
         return compute()
@@ -41,7 +56,7 @@ class NothingKept:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a fit may spend; its steps ask here.
+    """Limits of a fit, which its steps ask for.
 
     Attributes
     ----------
@@ -50,7 +65,7 @@ class Budget:
     kept : Kept
         Parts that are finished.
     hooks : StepHooks or None
-        Those who want to know of every step and tree.
+        Observers of every step and tree.
     """
 
     deadline: float = inf
@@ -77,7 +92,7 @@ class Budget:
         return replace(self, deadline=monotonic() + self.seconds_left() / n_parts)
 
     def tell_of_tree(self, done: int, total: int) -> None:
-        """A tree of a forest is done."""
+        """Tell the hooks that a tree of a forest is done."""
         if self.hooks is not None:
             self.hooks.after_tree(done, total)
 

@@ -1,4 +1,4 @@
-"""Checks of what a user passes, with errors that say where, what and what to do instead."""
+"""Checks of a user's arguments, with errors that say where, what and what to do instead."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,7 +102,7 @@ def _check_finite(estimator: BaseEstimator, X: Array) -> None:
 
 
 def check_blocks(blocks: ArrayLike, X: Array, name: str = "blocks") -> NDArray[Any]:
-    """Labels of blocks, one a row."""
+    """Labels of blocks, one per row."""
     labels = column_or_1d(np.asarray(blocks))
     check_consistent_length(labels, X)
     missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
@@ -112,8 +112,8 @@ def check_blocks(blocks: ArrayLike, X: Array, name: str = "blocks") -> NDArray[A
 
 
 def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:  # noqa: ANN401
-    """Positive finite numbers: one, or for `n_inputs` one or one an input."""
-    allowed = "a positive number" if n_inputs is None else f"a positive number or {n_inputs} of them, one an input"
+    """Positive finite numbers: one, or for `n_inputs` one or one per input."""
+    allowed = "a positive number" if n_inputs is None else f"a positive number or {n_inputs} of them, one per input"
     shapes = [()] if n_inputs is None else [(), (n_inputs,)]
     try:
         array = np.asarray(value, dtype=float)
@@ -126,21 +126,21 @@ def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:
 
 def check_levels(levels: ArrayLike, name: str) -> list[float]:
     """Probabilities strictly between 0 and 1."""
-    found = np.atleast_1d(np.asarray(levels, dtype=float))
-    if found.ndim != 1 or not found.size or not np.all((found > 0) & (found < 1)):
+    values = np.atleast_1d(np.asarray(levels, dtype=float))
+    if values.ndim != 1 or not values.size or not np.all((values > 0) & (values < 1)):
         raise ValueError(f"{name} must lie between 0 and 1, got {levels!r}")
-    return found.tolist()
+    return values.tolist()
 
 
 def check_count(value: Any, name: str, least: int) -> int:  # noqa: ANN401  checked here
-    """A whole number, at least so large."""
+    """A whole number that is not below the least."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return int(value)
 
 
 def check_target(y: ArrayLike, X: ArrayLike) -> Array:
-    """Finite targets, one a row of X."""
+    """Finite targets, one per row of X."""
     target = column_or_1d(np.asarray(y, dtype=float))
     check_consistent_length(target, X)
     if not np.isfinite(target).all():

@@ -1,4 +1,4 @@
-"""What happens between two training steps: scikit-learn's callbacks, a monitor, printed lines."""
+"""Hooks between two training steps: scikit-learn's callbacks, a monitor, printed lines."""
 
 import copy
 import time
@@ -27,9 +27,9 @@ _OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
-    """Let fits inside call ``observer(what, done, total)``, where `what` is "step", "planted row" or "tree".
+    """Let fits inside call ``observer(what, done, total)``, where `what` is "step", "fitted row" or "tree".
 
-    It reaches regressors anywhere in a pipeline. Trees report from the threads that planted them.
+    It reaches regressors anywhere in a pipeline. Trees report from the threads that fit them.
     """
     token = _OBSERVER.set(observer)
     try:
@@ -39,12 +39,12 @@ def observed(observer: Observer) -> Iterator[None]:
 
 
 class RowCounter:
-    """Tells an observer how many rows have been planted, in trees that take long; threads may call it.
+    """Tells an observer how many rows have been fitted, in trees that take long; threads may call it.
 
     Parameters
     ----------
     total : int
-        Rows to plant, counted once a tree.
+        Rows to fit, counted once per tree.
     """
 
     def __init__(self, total: int) -> None:
@@ -52,11 +52,11 @@ class RowCounter:
         self._done, self._lock = 0, Lock()
 
     def __call__(self, count: int) -> None:
-        """So many more."""
+        """Count so many more rows."""
         with self._lock:
             self._done += count
             if self._observer is not None:
-                self._observer("planted row", self._done, self._total)
+                self._observer("fitted row", self._done, self._total)
 
 
 class StepHooks:
@@ -73,7 +73,7 @@ class StepHooks:
     monitor : callable or None
         ``monitor(n_iter, snapshot)``, see `SVBSSGPRegressor.fit`.
     verbose : int
-        Whether to print about ten lines a fit (1) or a hundred (2).
+        Whether to print about ten lines per fit (1) or a hundred (2).
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class StepHooks:
         return self._monitor is not None and bool(self._monitor(0, self._snapshot))
 
     def after_tree(self, done: int, total: int) -> None:
-        """A tree of a forest has been planted."""
+        """A tree of a forest has been fitted."""
         if self._print_trees:
             print(f"tree {done}/{total}", flush=True)
         if self._observer is not None:

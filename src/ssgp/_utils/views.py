@@ -9,7 +9,7 @@ class View:
     """A fitted attribute that is read from the estimator's `_fitted`: ``lengthscale_`` from ``_fitted.lengthscale``."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Remember what the attribute is called."""
+        """Remember the name of the attribute."""
         self._name = name
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:  # noqa: ANN401  whatever it is a view of

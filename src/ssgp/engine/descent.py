@@ -8,7 +8,7 @@ __all__ = ["ROWS_AT_ONCE", "descend"]
 
 # Rows that go down together, so that they stay in the cache.
 ROWS_AT_ONCE = 16384
-# One product with the hyperplanes of so many levels is cheaper than finding each row's own,
+# One product with the hyperplanes of so many levels is cheaper than one for each row's node,
 PRODUCT_LEVELS = 5
 # in products of so many rows.
 TILE_ROWS = 64

@@ -9,7 +9,7 @@ __all__ = ["give_back"]
 
 @cache
 def _trim() -> Any:  # noqa: ANN401  a function of the C library
-    """What does it in the GNU C library; others need none."""
+    """The function of the GNU C library that does it; others need none."""
     try:
         return ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

@@ -62,9 +62,9 @@ def leave_one_out(
     error = error / (1.0 - np.clip(leverage, 0.0, MOST_LEVERAGE))
     if not move_on:
         return error, None
-    # Of the root's nodes, whose parent does not move, this is all.
+    # Where the parent does not move, as at the root, this is all.
     by_row = error if weight is None else error * weight
-    own = along * by_row[:, :, None].astype(phi.dtype)
+    moved_here = along * by_row[:, :, None].astype(phi.dtype)
     if moved is not None:
-        own += np.matmul(moved, scale[:, None, None] * inverse)
-    return error, own
+        moved_here += np.matmul(moved, scale[:, None, None] * inverse)
+    return error, moved_here

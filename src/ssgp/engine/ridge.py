@@ -150,7 +150,7 @@ def solve_ridge(products: Array, prior: Array | None, ridge: float, signs: Array
     ridge : float
         Noise variance over the weights' prior variance.
     signs : array of shape (k, q)
-        What the covariances are sketched with: random rows with E signs^T signs = I, or the identity.
+        Rows that the covariances are sketched with: random ones with E signs^T signs = I, or the identity.
     """
     size = signs.shape[1]
     if prior is not None:
@@ -231,10 +231,10 @@ def _solve_transposed(factor: Array, right: Array) -> Array:
     size = factor.shape[1]
     inverses = _diagonal_inverses(factor)
     for block in reversed(range(inverses.shape[1])):
-        own = slice(block * SOLVED_SIDE, min((block + 1) * SOLVED_SIDE, size))
-        side = own.stop - own.start
-        right[:, own] = np.matmul(inverses[:, block, :side, :side].swapaxes(1, 2), right[:, own])
-        right[:, : own.start] -= np.matmul(factor[:, own, : own.start].swapaxes(1, 2), right[:, own])
+        inner = slice(block * SOLVED_SIDE, min((block + 1) * SOLVED_SIDE, size))
+        side = inner.stop - inner.start
+        right[:, inner] = np.matmul(inverses[:, block, :side, :side].swapaxes(1, 2), right[:, inner])
+        right[:, : inner.start] -= np.matmul(factor[:, inner, : inner.start].swapaxes(1, 2), right[:, inner])
     return right
 
 
@@ -245,9 +245,9 @@ def _diagonal_inverses(factor: Array) -> Array:
     blocks = np.zeros((n_leaves, n_blocks, SOLVED_SIDE, SOLVED_SIDE))
     blocks[:] = np.eye(SOLVED_SIDE)
     for block in range(n_blocks):
-        own = slice(block * SOLVED_SIDE, min((block + 1) * SOLVED_SIDE, size))
-        side = own.stop - own.start
-        blocks[:, block, :side, :side] = factor[:, own, own]
+        inner = slice(block * SOLVED_SIDE, min((block + 1) * SOLVED_SIDE, size))
+        side = inner.stop - inner.start
+        blocks[:, block, :side, :side] = factor[:, inner, inner]
     return np.linalg.inv(blocks)
 
 

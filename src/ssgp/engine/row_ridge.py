@@ -76,13 +76,13 @@ class RowRidge:
 
         `moved` (p, n, q) says by how much leaving a row out moves the prior's weights; None where it does not.
         """
-        own = np.matmul(self.phi, self.whitened.swapaxes(1, 2))
+        along = np.matmul(self.phi, self.whitened.swapaxes(1, 2))
         scaled = self.whitened_residual / np.sqrt(self.ridge)[:, None]
-        error = self.residual - np.matmul(own, scaled[:, :, None])[:, :, 0]
+        error = self.residual - np.matmul(along, scaled[:, :, None])[:, :, 0]
         if moved is not None:
             # ridge phi^T A^-1 moved
             error += np.einsum("pnq,pnq->pn", self.phi, moved)
-            error -= np.einsum("pnm,pnm->pn", own, np.matmul(moved, self.whitened.swapaxes(1, 2)))
+            error -= np.einsum("pnm,pnm->pn", along, np.matmul(moved, self.whitened.swapaxes(1, 2)))
         return error / np.maximum(self.remainder, 1.0 - MOST_LEVERAGE)
 
 
@@ -102,15 +102,15 @@ def factorize_rows(phi: Array, y: Array, root_weight: Array, prior: Array | None
     ridge : float
         Noise variance over the weights' prior variance.
     """
-    kind, residual = phi.dtype, y
+    precision, residual = phi.dtype, y
     if prior is not None:
-        residual = y - np.matmul(phi, prior.astype(kind)[:, :, None])[:, :, 0]
-    weighted = phi * root_weight.astype(kind)[:, :, None]
+        residual = y - np.matmul(phi, prior.astype(precision)[:, :, None])[:, :, 0]
+    weighted = phi * root_weight.astype(precision)[:, :, None]
     gram = np.matmul(weighted, weighted.swapaxes(1, 2)).astype(float)
     ridges = np.maximum(ridge, LEAST_RIDGE * np.einsum("pii->p", gram))
     factor = np.linalg.cholesky(gram / ridges[:, None, None] + np.eye(phi.shape[1]))
     inverse = inverse_of_lower(factor)
-    whitener = (inverse / np.sqrt(ridges)[:, None, None]).astype(kind)
+    whitener = (inverse / np.sqrt(ridges)[:, None, None]).astype(precision)
     return RowRidge(
         phi=phi,
         root_weight=root_weight,

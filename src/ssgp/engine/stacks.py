@@ -22,7 +22,7 @@ class LeafStack:
     families : int array of shape (f,)
         Numbers of the families, each at most once.
     rows : int array of shape (f, l, n)
-        Numbers of the leaves' rows; fillers repeat some row.
+        Numbers of the leaves' rows; fillers repeat row 0.
     inside : bool array of shape (f, l, n)
         Which of them are rows and not fillers.
     """
@@ -39,7 +39,7 @@ class LeafStack:
 
 
 def padded_size(n_rows: Indices) -> Indices:
-    """Number of rows that a leaf is padded to, for each of some leaves.
+    """Number of rows that each leaf is padded to.
 
     It depends on the leaf alone, and so does the rounding of what is computed from its rows: it is the same whatever
     leaves are stacked with it.

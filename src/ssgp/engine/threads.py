@@ -23,7 +23,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
-    """What a function returns for each item, in their order."""
+    """Results of a function for each item, in their order."""
     items = list(items)
     if len(items) < 2 or n_threads(n_jobs) == 1:
         return [function(item) for item in items]

@@ -69,28 +69,28 @@ class ForestBuilder:
         if n_rows < LEAST_ROWS:
             fitted = self._fit_trees("few", rows.sample, rows.table, sizes.n_trees, self.budget)
             return Forest(_trees(fitted), Calibration()).only(-1), _skeletons(fitted)
-        again = sizes.refits(n_rows)
-        folds = self._folds(rows, sizes.n_folds + again + (CORRECTING_SHARE if self.settings.correct else 0.0))
+        refits = sizes.refits(n_rows)
+        folds = self._folds(rows, sizes.n_folds + refits + (CORRECTING_SHARE if self.settings.correct else 0.0))
         level = self.budget.attempt(
             lambda: choose_level(folds), lambda: 0, "interrupted while leaves were chosen; the largest are taken"
         )
         forest = self._corrected_and_calibrated(folds, level)
-        if not again:
+        if not refits:
             return forest.only(level), folds[-1].skeletons
         trees, skeletons = self._fit_to_all(rows.table, self.settings.shape.cut_at(level), folds[-1].skeletons)
         return replace(forest, trees=trees).only(-1), skeletons
 
     def _corrected_and_calibrated(self, folds: list[Fold], level: int) -> Forest:
-        """The trees of the last fold, with a correction and a calibration that all folds tell of."""
-        correction, width, seed = None, n_threads(self.settings.n_jobs), self.settings.seeds.trees
+        """The trees of the last fold, with a correction and a calibration learned from all folds."""
+        correction, n_workers, seed = None, n_threads(self.settings.n_jobs), self.settings.seeds.trees
         if self.settings.correct and self.budget.seconds_left() > 0:
             correction = self.budget.attempt(
-                lambda: learn_correction(folds, level, seed, width),
+                lambda: learn_correction(folds, level, seed, n_workers),
                 lambda: None,
                 "interrupted while the correction was learned; the forest does without it",
             )
         calibration = self.budget.attempt(
-            lambda: learn_calibration(folds, level, correction, width),
+            lambda: learn_calibration(folds, level, correction, n_workers),
             Calibration,
             "interrupted while the forest was calibrated; the leaves are taken at their word",
         )
@@ -101,9 +101,7 @@ class ForestBuilder:
         sizes, folds = self.settings.sizes, list[Fold]()
         for number in range(sizes.n_folds):
             end = len(rows.sample.y) - number * sizes.n_held_out
-            held_out, sample, table = self._in_spite_of_interrupts(
-                partial(rows.hold_out, np.arange(end - sizes.n_held_out, end))
-            )
+            held_out, sample, table = self._in_spite_of_interrupts(partial(rows.hold_out, end - sizes.n_held_out, end))
             budget = self.budget.one_of(n_passes - number)
             n_trees = len(folds[-1].trees) if folds else sizes.n_trees
             fitted = self._fit_trees(f"fold-{number}", sample, table, n_trees, budget, leave_out=self.settings.correct)
@@ -115,10 +113,8 @@ class ForestBuilder:
 
     def _components_by_level(self, trees: tuple[SpectralTree, ...], X: Array) -> list[Components]:
         """Predictions of the trees at each level that could predict."""
-        components, n_levels = (
-            Forest(trees, Calibration()).all_components(X, self.settings.n_jobs),
-            len(trees[0].levels),
-        )
+        n_levels = len(trees[0].levels)
+        components = Forest(trees, Calibration()).all_components(X, self.settings.n_jobs)
         return [components.every(n_levels, level) for level in range(n_levels)]
 
     def refit(self, table: RowTable, forest: Forest, skeletons: list[TreeSkeleton]) -> Forest:
@@ -157,9 +153,9 @@ class ForestBuilder:
             return range(first, shape.n_branches, every) if leave_out else range(0)
 
         def fit(i: int) -> FittedTree:
-            own = features[i * n_draws // n_trees]
-            grow = partial(grow_skeleton, sample, lengthscale, own, shape, (seeds[i][0], seeds[i][1]))
-            return self._kept_tree(f"{name}-{i}", table, grow, own, branches(i))
+            shared = features[i * n_draws // n_trees]
+            grow = partial(grow_skeleton, sample, lengthscale, shared, shape, (seeds[i][0], seeds[i][1]))
+            return self._kept_tree(f"{name}-{i}", table, grow, shared, branches(i))
 
         return self._in_threads([partial(fit, i) for i in range(n_trees)], budget)
 
@@ -204,8 +200,8 @@ class ForestBuilder:
                     break
 
         def message() -> str:
-            made_of = "these" if results else "one. Interrupt again to give up"
-            return f"interrupted after {len(results)} of {len(tasks)} trees; the forest is made of {made_of}"
+            remaining = "these" if results else "one. Interrupt again to give up"
+            return f"interrupted after {len(results)} of {len(tasks)} trees; the forest is made of {remaining}"
 
         with one_blas_thread():
             self.budget.attempt(run_all, lambda: None, message)

@@ -1,24 +1,22 @@
-"""What leaves say of themselves, corrected by how it went on rows they had not seen."""
+"""Calibration of the predictions of leaves by rows that were held out of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from ssgp._utils.arrays import Array
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF
 from ssgp.distributions.student_mixture import StudentMixture, combined_dof
 from ssgp.saving.kinds import stored
 
 __all__ = ["Calibration", "Components", "fit_calibration"]
 
-Array = NDArray[np.floating]
-
 
 @dataclass(frozen=True)
 class Components:
-    """What T trees say of n rows, each array of shape (T, n), in deviations of the target.
+    """Predictions of n rows by T trees: arrays of shape (T, n), in the units of the standardised target.
 
     Attributes
     ----------
@@ -40,20 +38,20 @@ class Components:
         return self._map(lambda part: part[:n_components])
 
     def shifted(self, by: Array) -> "Components":
-        """With the locations of all components moved by (n,)."""
+        """The same with the locations of all components moved by (n,)."""
         return replace(self, mean=self.mean + by)
 
     def noise_deviation(self) -> Array:
-        """Of the noise, averaged over the components as variances, shape (n,)."""
+        """Deviations of the noise, averaged over the components as variances, shape (n,)."""
         return np.sqrt((self.scale / self.shape).mean(axis=0))
 
     def every(self, step: int, first: int) -> "Components":
-        """Every so many'th component, from the first of these on."""
+        """Components `first`, `first` + `step`, and so on."""
         return self._map(lambda part: part[first::step])
 
-    def rows(self, some: slice) -> "Components":
-        """Some of the rows."""
-        return self._map(lambda part: part[:, some])
+    def rows(self, rows: slice) -> "Components":
+        """Components of a slice of the rows."""
+        return self._map(lambda part: part[:, rows])
 
     def _map(self, function: Callable[[Array], Array]) -> "Components":
         return Components(**{field.name: function(getattr(self, field.name)) for field in fields(self)})
@@ -90,7 +88,7 @@ class Calibration:
     dof: float = MOST_DOF
 
     def __call__(self, components: Components) -> StudentMixture:
-        """The mixture."""
+        """The calibrated mixture of the components."""
         mean = components.mean.mean(axis=0)
         location = mean + self.spread * (components.mean - mean)
         squared = components.scale / components.shape * (1.0 + self.leverage * components.leverage)
@@ -107,7 +105,7 @@ class Calibration:
 
 
 def fit_calibration(components: Components, y: Array, weight: Array | None = None) -> tuple[Calibration, float]:
-    """The most probable calibration of unseen rows, and their mean log density under it.
+    """The calibration under which held-out rows are most probable, and their mean log density.
 
     The hyperpriors are worth a few rows: enough to decide where there is nothing to learn from.
     """

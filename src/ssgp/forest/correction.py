@@ -1,4 +1,4 @@
-"""What local models cannot see, learned from their errors on rows they were not fitted to.
+"""A correction of effects that local models cannot see, learned from their errors on rows they were not fitted to.
 
 An effect of a day or of a category that all regions share has too few rows in any one leaf. Boosted trees, which
 pool all rows, find it in the forest's honest residuals. They are fitted to residuals in deviations of the local
@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
+from ssgp._utils.arrays import Array
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.saving.kinds import stored
 
 __all__ = ["Correction", "Residuals", "fit_booster", "fit_correction"]
-
-Array = NDArray[np.floating]
 
 # Few trees with many leaves: as accurate as many small ones here, and several times as fast to evaluate.
 BOOSTER = {"max_leaf_nodes": 255, "max_iter": 25, "learning_rate": 0.3, "min_samples_leaf": 20}
@@ -28,12 +26,12 @@ LEAST_ROWS = 200
 MOST_DEVIATIONS = 20.0
 # A smaller share of the correction than this is not worth its time at prediction.
 LEAST_SHARE = 0.1
-ROWS_A_THREAD = 50_000
+ROWS_PER_THREAD = 50_000
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """Errors of predictions of n rows by models that had not seen them.
+    """Errors of predictions of n rows by models that were fitted without them.
 
     Attributes
     ----------
@@ -42,7 +40,7 @@ class Residuals:
     error : array of shape (n,)
         Target minus prediction.
     deviation : array of shape (n,)
-        Of the noise, as the models had it.
+        Deviations of the noise, as the models estimate it.
     weight : array of shape (n,) or None
         Sample weights.
     """
@@ -64,10 +62,10 @@ class Residuals:
 
 
 class Booster(Protocol):
-    """What predicts residuals in deviations of the noise."""
+    """A model of residuals in deviations of the noise."""
 
     def predict(self, X: Array, /) -> Any:  # noqa: ANN401  an array, as scikit-learn has it
-        """Of standardised rows (n, d), shape (n,)."""
+        """Predicted residuals of standardised rows X (n, d), shape (n,)."""
         ...
 
 
@@ -81,7 +79,7 @@ class Correction:
     boosters : tuple of Booster
         Fitted to residuals in deviations of the noise.
     share : float
-        Between 0 and 1.
+        Share of the boosters' prediction that is applied, from 0 to 1.
     """
 
     boosters: tuple[Booster, ...]
@@ -107,13 +105,13 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees
         return grow(booster, residuals.X, residuals.standardized, importance)
 
 
-def fit_correction(boosters: Sequence[Booster], unseen: list[Residuals], n_threads: int) -> Correction | None:
-    """The share of the correction that least squares gives it on rows that neither trees nor boosters have seen.
+def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_threads: int) -> Correction | None:
+    """A correction with the share that is best, in least squares, for rows held out of both trees and boosters.
 
-    Booster i is judged on rows `unseen[i]`; the correction is the mean of all. None where it does not help.
+    Booster i is judged on rows `held_out[i]`; the correction is the mean of all. None where it does not help.
     """
     along = squared = 0.0
-    for booster, rows in zip(boosters, unseen, strict=True):
+    for booster, rows in zip(boosters, held_out, strict=True):
         shift = _mean_of((booster,), rows.X, n_threads)
         along += float(np.sum(rows.importance * shift * rows.standardized))
         squared += float(np.sum(rows.importance * shift * shift))
@@ -128,4 +126,4 @@ def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
 
 def _openmp_threads(n_rows: int, n_threads: int) -> threadpool_limits:
     """One thread for few rows: where cores are busy, threads wait for each other longer than short loops take."""
-    return threadpool_limits(min(n_threads, 1 + n_rows // ROWS_A_THREAD), user_api="openmp")
+    return threadpool_limits(min(n_threads, 1 + n_rows // ROWS_PER_THREAD), user_api="openmp")

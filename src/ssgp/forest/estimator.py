@@ -40,7 +40,7 @@ from ssgp.spectrum.parameters import Parameters
 
 __all__ = ["SpectralForestRegressor"]
 
-# Rows are kept for `partial_fit` where they take no more, and nothing was said.
+# Rows are kept for `partial_fit` where they take no more, and `keep_rows` is "auto".
 KEPT_BYTES = 4_000_000
 # Rows that are predicted together.
 PREDICT_ROWS = 1 << 17
@@ -63,7 +63,7 @@ class SpectralForestRegressor(SaveMixin, CallbackSupportMixin, DistributionRegre
     n_trees : int or "auto", default="auto"
         Number of trees; by default 16, and 8 from 100,000 rows.
     n_frequencies : int or "auto", default="auto"
-        m, the number of waves; by default one for 20 rows, from 30 to 100.
+        m, the number of waves; by default one per 20 rows, from 30 to 100.
     leaf_size : int or "auto", default="auto"
         Rows of the smallest leaves that are considered (the held-out rows choose among leaves of one, four and
         sixteen times the size). By default as small as keeps the model at half the size of the table,
@@ -80,13 +80,13 @@ default="squared-exponential"
         Random projections kept of a leaf's covariance; ``"exact"`` keeps all of it, in (2m)^2 numbers, which
         `max_memory` does not count.
     correct : bool, default=True
-        Whether boosted trees, fitted to the errors of trees on rows they left out, correct what leaves have in common:
-        effects of a day or a category that have too few rows in any one leaf. How much of the correction
+        Whether boosted trees, fitted to the errors of trees on rows they left out, correct the errors that leaves have
+        in common: effects of a day or a category that have too few rows in any one leaf. How much of the correction
         is applied, if any, is decided by rows that were held out.
     max_iter : int or "auto", default="auto"
         Upper limit of the learning steps; 1,500 by default.
     tol : float or None, default=1e-3
-        Learning winds down when the bound has not risen by so many nats a row for 1,000 steps. That is looked for
+        Learning winds down when the bound has not risen by so many nats per row for 1,000 steps. That is looked for
         in the first three fifths of each of two rounds, of a third and two thirds of `max_iter`: with fewer
         than about 2,750 steps, as by default, learning never ends early. None for never.
     learning_rate : float, default=0.04
@@ -95,9 +95,9 @@ default="squared-exponential"
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
         depend on the machine's speed.
     max_memory : float or "auto", default="auto"
-        Bytes that `fit` may take besides the table it is given and a copy of it in float32, 2 GB by default. Waves are
-        learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all rows fill the
-        leaves. `fit_batches` keeps to it whatever the number of rows.
+        Bytes that `fit` may take besides the table it is given and a copy of it in float32, 2 GB by default.
+        Frequencies are learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all
+        rows fill the leaves. `fit_batches` keeps to it whatever the number of rows.
     keep_rows : bool or "auto", default="auto"
         Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
         they take less than 4 MB, or where the first call is `partial_fit`.
@@ -108,7 +108,7 @@ default="squared-exponential"
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
-        1 prints some ten lines of learning and one a tree, 2 a hundred.
+        1 prints about ten lines of learning and one per tree, 2 a hundred.
 
     Attributes
     ----------
@@ -122,11 +122,11 @@ default="squared-exponential"
     kernel_ : str
         The kernel.
     n_frequencies_, n_trees_, n_leaves_ : int
-        Sizes of the model; leaves are counted a tree.
+        Sizes of the model; leaves are counted per tree.
     leaf_size_ : float
         Mean number of rows in a leaf.
     calibration_ : Calibration
-        What the held-out rows said.
+        Calibration by the held-out rows.
     corrected_share_ : float
         How much of the boosted trees' correction is applied, from 0 to 1.
     n_rows_ : int
@@ -134,7 +134,7 @@ default="squared-exponential"
     n_iter_ : int
         Learning steps taken.
     bound_trace_ : array of shape (n_iter_,)
-        Stochastic estimates of the bound of the local models' log p(y), in nats a row.
+        Stochastic estimates of the bound of the local models' log p(y), in nats per row.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -248,9 +248,9 @@ default="squared-exponential"
         *,
         checkpoint: FilePath | None = None,
     ) -> Self:
-        """Learn the frequencies and plant the trees.
+        """Learn the frequencies and fit the trees.
 
-        Ctrl-C while frequencies are learned or trees planted ends that early and leaves a usable model.
+        Ctrl-C while frequencies are learned or trees fitted ends that early and leaves a usable model.
 
         Parameters
         ----------
@@ -261,15 +261,15 @@ default="squared-exponential"
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for.
         checkpoint : path-like, optional
-            Folder to keep finished parts in: the waves, then every tree. The same call goes on from there after it was
-            killed at any moment, to the same model. It is for you to delete.
+            Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
+            it was killed at any moment, to the same model. It is for you to delete.
 
         Returns
         -------
         self : SpectralForestRegressor
             Fitted.
         """
-        return self._fit(X, y, sample_weight, self.keep_rows, self._checkpoint(checkpoint))
+        return self._fit(X, y, sample_weight, self.keep_rows, self._budget(checkpoint))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_batches(
@@ -282,7 +282,7 @@ default="squared-exponential"
         """Fit to a table larger than memory, given in parts.
 
         The model is the one that `fit` makes of the same rows in the same order. They are read once, into a file that
-        vanishes afterwards, and from there once a tree: it takes 8 bytes a number, and half as much again
+        vanishes afterwards, and from there once per tree: it takes 8 bytes per number, and half as much again
         for each thread. Memory is set by `max_memory`, up to about 10^9 rows at its default.
 
         Parameters
@@ -290,7 +290,7 @@ default="squared-exponential"
         batches : iterable of (X, y) or (X, y, sample_weight)
             Parts of the table, as `fit` takes them.
         folder : path-like, optional
-            Where the file goes; by default to the system's place for such files.
+            Where the file goes; by default to the system's folder for temporary files.
         checkpoint : path-like, optional
             As in `fit`; rows are read again.
 
@@ -301,18 +301,17 @@ default="squared-exponential"
         """
         if self.keep_rows is True:
             raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
-        kept = self._checkpoint(checkpoint)
-        budget = Budget.of(self.max_time, kept)
+        budget = self._budget(checkpoint)
         with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
             shares = MemoryShares.of(self.max_memory, file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
-                return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget, kept)
-            seed, places = self._draw_sample(file.n_rows, shares, kept)
+                return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget)
+            seed, places = self._draw_sample(file.n_rows, shares, budget)
             units = self._choose_units(*file.take(places))
             sizes = self._sizes(file.n_rows, file.n_inputs, None)
             n_fitted = sizes.n_trees * file.n_rows * (1 + sizes.refits(file.n_rows))
             table = FileTable(file, units, shares.part_bytes, RowCounter(n_fitted))
-            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, budget, kept)
+            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, budget)
         return self
 
     def _fit(
@@ -321,19 +320,18 @@ default="squared-exponential"
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         keep_rows: bool | Literal["auto"],
-        kept: Checkpoint | None,
+        budget: Budget,
     ) -> Self:
-        budget = Budget.of(self.max_time, kept)
         with columns_unchanged_on_error(self):
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
-            return self._fit_rows(X, y, weight, keep_rows, budget, kept)
+            return self._fit_rows(X, y, weight, keep_rows, budget)
 
-    def _checkpoint(self, folder: FilePath | None) -> Checkpoint | None:
-        if folder is None:
-            return None
+    def _budget(self, checkpoint: FilePath | None) -> Budget:
+        if checkpoint is None:
+            return Budget.of(self.max_time)
         if self.max_time is not None:
             raise ValueError("checkpoint needs max_time=None: what is done in a time limit is not the same every time")
-        return Checkpoint(folder, Kinds(CHECKPOINTED))
+        return Budget.of(None, Checkpoint(checkpoint, Kinds(CHECKPOINTED)))
 
     def _fit_rows(
         self,
@@ -342,11 +340,10 @@ default="squared-exponential"
         weight: Array | None,
         keep_rows: bool | Literal["auto"],
         budget: Budget,
-        kept: Checkpoint | None,
     ) -> Self:
         """Fit to rows in memory that have been checked."""
         shares = MemoryShares.of(self.max_memory, X.shape[1])
-        seed, places = self._draw_sample(len(y), shares, kept)
+        seed, places = self._draw_sample(len(y), shares, budget)
         if len(places) == len(y):
             units = self._choose_units(X, y, weight)
             rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
@@ -356,16 +353,16 @@ default="squared-exponential"
             rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
             table = MemoryTable(rows)
             training = TrainingRows(table.take(places), table, places)
-        self._fit_table(training, units, seed, budget, kept)
+        self._fit_table(training, units, seed, budget)
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
         self._fitted = replace(self._fitted, rows=rows if keep else None)
         return self
 
-    def _draw_sample(self, n_rows: int, shares: MemoryShares, kept: Checkpoint | None) -> tuple[int, Indices]:
-        """The fit's seed, and the rows to learn from."""
+    def _draw_sample(self, n_rows: int, shares: MemoryShares, budget: Budget) -> tuple[int, Indices]:
+        """Seed of the fit, and numbers of the rows to learn from."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        if self.random_state is None and kept is not None:
-            seed = kept.same_seed(seed)
+        if self.random_state is None:
+            seed = budget.kept.same_seed(seed)
         return seed, random_rows(n_rows, min(n_rows, shares.sampled_rows), seed)
 
     def _choose_units(self, X: Array, y: Array, weight: Array | None) -> Standardizer:
@@ -374,14 +371,11 @@ default="squared-exponential"
             return self._fitted.units
         return Standardizer.fit(X, y, weight, centre_target=True)
 
-    def _fit_table(
-        self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget, kept: Checkpoint | None
-    ) -> None:
+    def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget) -> None:
         warn_of_removed(self, average_prunings="the average over prunings gained 0.3 % at most")
         last = self._last()
         settings = self._settings(rows, seed, last)
-        if kept is not None:
-            kept.begin(self._identity(rows, seed))
+        budget.kept.begin(lambda: self._identity(rows, seed))
         hooks: list[StepHooks] = []
 
         def make_hooks(n_steps: int, snapshot: Callable[[], FittedForest]) -> StepHooks:
@@ -401,7 +395,7 @@ default="squared-exponential"
         """Add rows: they enter the sums of their leaves exactly, as if they had been there all along.
 
         The first call is `fit` with ``keep_rows=True``. Later ones keep units, trees, correction and calibration, and
-        fill the leaves anew, which is one pass over all rows a tree: prefer a few large calls to many small ones.
+        fill the leaves anew, which is one pass over all rows per tree: prefer a few large calls to many small ones.
 
         Parameters
         ----------
@@ -413,7 +407,7 @@ default="squared-exponential"
             How many rows each new row counts for.
         n_steps : int, default=0
             Learning steps to go on with, on all rows. Frequencies then change, and the trees
-            are planted anew.
+            are grown and fitted anew.
 
         Returns
         -------
@@ -422,7 +416,7 @@ default="squared-exponential"
         """
         n_steps = check_count(n_steps, "n_steps", 0)
         if not hasattr(self, "_fitted"):
-            return self._fit(X, y, sample_weight, True, None)
+            return self._fit(X, y, sample_weight, True, self._budget(None))
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
@@ -440,7 +434,7 @@ default="squared-exponential"
         return self
 
     def _identity(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
-        """What has to be the same for a fit to go on from a checkpoint."""
+        """Facts that have to be the same for a fit to go on from a checkpoint."""
         settings = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
         last = self._last()
         return {
@@ -527,13 +521,13 @@ default="squared-exponential"
         return (self._fitted.distribution(part, self.n_jobs) for part in self._parts(X))
 
     def _parts(self, X: ArrayLike) -> list[Array]:
-        """Rows to predict, checked, some at a time."""
+        """Rows to predict, checked, a part at a time."""
         check_is_fitted(self)
         X = check_inputs(self, X)
         return [X[start : start + PREDICT_ROWS] for start in range(0, len(X), PREDICT_ROWS)]
 
     def _stored_attributes(self) -> dict[str, Any]:
-        """What files hold: all attributes by name, and the parts of the fitted forest."""
+        """Contents of a file: all attributes by name, and the parts of the fitted forest."""
         fitted = self._fitted
         return {
             **{name: part for name, part in super()._stored_attributes().items() if name != "_fitted"},

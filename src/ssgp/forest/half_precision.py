@@ -11,7 +11,7 @@ from ssgp.saving.kinds import stored
 __all__ = ["HalfPrecision", "to_half_precision"]
 
 # Rounding to half precision moves an entry by 2^-11 of itself at most; products with features of
-# mean square 1/2 may lose so much of the deviation they matter against.
+# mean square 1/2 may lose so much of the deviation they are compared with.
 HALF_ULP = 2.0**-11
 TOLERATED = 0.05
 # Where there are so many times as many vectors as rows, they are not all taken to single precision.
@@ -74,7 +74,7 @@ def to_half_precision(vectors: Array, tolerance: Array) -> HalfPrecision:
     scale = np.maximum(vectors.max(axis=2), -vectors.min(axis=2))
     scale[scale == 0] = 1.0
     rounding = HALF_ULP * np.sqrt(np.einsum("pkq,pkq->pk", vectors, vectors) / 6.0)
-    fine = np.mean(rounding <= TOLERATED * tolerance[:, None]) > 0.99
-    values = np.empty(vectors.shape, np.float16 if fine else np.float32)
+    suffices = np.mean(rounding <= TOLERATED * tolerance[:, None]) > 0.99
+    values = np.empty(vectors.shape, np.float16 if suffices else np.float32)
     np.divide(vectors, scale[:, :, None], out=values, casting="same_kind")
     return HalfPrecision(values, scale.astype(np.float32))

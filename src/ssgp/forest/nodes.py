@@ -104,7 +104,7 @@ def sketch_signs(n_sketches: int | Literal["exact"], n_features: int, seed: int)
 
 
 class NodeArrays:
-    """Room for the models of a level, which come some branches at a time; vectors are kept in single precision.
+    """Models of the nodes of a level, filled in some branches at a time; vectors are in single precision.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class NodeSolver:
     ridge : float
         Noise variance over the weights' prior variance.
     signs : array of shape (k, q)
-        What covariances are sketched with.
+        Rows that covariances are sketched with.
     shrink : bool
         Whether weights are shrunk towards the parent's, or all towards zero.
     """

@@ -1,4 +1,4 @@
-"""What a fit of a forest was asked for, resolved for one table."""
+"""Settings of a fit of a forest, resolved for one table."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +32,7 @@ class ForestSettings:
     kernel : str
         A name of `ssgp.spectrum.kernels.KERNELS`, or "auto" for the one that learning prefers.
     learning_rate, tol : float
-        Of the learning run; tol may be None.
+        Step size of the learning run, and the rise of the bound below which it ends; None for never.
     n_sketches : int or "exact"
         Vectors that are kept of a node's covariance.
     shrink : bool

@@ -1,4 +1,4 @@
-"""Sizes of a forest that nobody has to choose, from the size of the table."""
+"""Sizes of a forest, chosen by the size of the table where they are not set."""
 
 from dataclasses import dataclass
 from math import ceil, log2
@@ -21,7 +21,7 @@ TREES = 16
 TREES_OF_LARGE = 8
 TREES_PER_DRAW = 8
 STEPS = 1500
-# Rows of a block that drives the gradient, for each frequency.
+# Rows per frequency of a block that drives the gradient.
 BLOCK_ROWS_PER_FREQUENCY = 7
 # Held-out rows: so many settle the calibration to about half a percent of coverage.
 HELD_OUT = 5000
@@ -41,7 +41,7 @@ SAMPLED_ROWS_PER_LEAF = 8
 
 @dataclass(frozen=True)
 class MemoryShares:
-    """What the memory of a fit is spent on. Working copies take the rest.
+    """Shares of the memory of a fit. Working copies take the rest.
 
     Attributes
     ----------

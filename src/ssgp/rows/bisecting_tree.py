@@ -81,12 +81,12 @@ def grow_tree(
     while len(level):
         for nodes, size, cut in _alike(level, first_row[blocks]):
             rows = first_row[blocks[nodes, :1]] + np.arange(size)
-            own = order[rows]
-            inside = scaled[own]
-            direction = cut_directions(inside, None if target is None else target[own], rng, jitter)
-            projection = np.matmul(inside, direction[:, :, None])[:, :, 0]
+            indices = order[rows]
+            inputs = scaled[indices]
+            direction = cut_directions(inputs, None if target is None else target[indices], rng, jitter)
+            projection = np.matmul(inputs, direction[:, :, None])[:, :, 0]
             split = np.argpartition(projection, [cut - 1, cut], axis=1)
-            order[rows] = np.take_along_axis(own, split, axis=1)
+            order[rows] = np.take_along_axis(indices, split, axis=1)
             directions[nodes] = direction * metric
             thresholds[nodes] = _between(*np.take_along_axis(projection, split[:, [cut - 1, cut]], axis=1).T)
         level = children[level].ravel()
@@ -110,7 +110,7 @@ def _skeleton(n_blocks: int) -> tuple[Indices, Indices]:
 
 
 def _alike(level: Indices, bounds: Indices) -> Iterator[tuple[Indices, int, int]]:
-    """Nodes of a level with equally many rows, cut at the same one: some at a time, their size and the cut.
+    """Stacks of nodes of a level with equally many rows, cut at the same one: nodes, their size and the cut.
 
     `bounds` (p - 1, 3) has the rows at which each node begins, is cut and ends.
     """

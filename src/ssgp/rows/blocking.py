@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocks import Rows, block_order
 from ssgp.rows.kmeans import even_kmeans
@@ -13,18 +13,16 @@ from ssgp.rows.partition import NearestRow, Partition
 
 __all__ = ["Blocking", "SampledBlocking", "choose_n_blocks"]
 
-Array = NDArray[np.floating]
-
 # Even k-means looks at every pair of row and centre; beyond so many rows or pairs the tree takes over.
 KMEANS_ROWS = 20_000
 KMEANS_PAIRS = 4_000_000
-SAMPLED_ROWS_A_BLOCK = 48
+SAMPLED_ROWS_PER_BLOCK = 48
 # A block has at most so many times as many rows as there would be in each if all had the same number.
 MOST_TIMES = 8
 
 
 def choose_n_blocks(n_rows: int, n_frequencies: int) -> int:
-    """Blocks of some 25 rows a feature, at least 200 rows."""
+    """Number of blocks of about 25 rows per feature, at least 200 rows."""
     return max(1, n_rows // max(200, 50 * n_frequencies))
 
 
@@ -41,16 +39,16 @@ class Blocking:
     labels : int array of shape (n,) or None
         Blocks given by the user, 0..p-1, in the order of the rows.
     seed : int
-        Of the partition's random choices.
+        Seed of the partition's random choices.
     """
 
     kind: Literal["auto", "kmeans", "tree"]
     n_blocks: int
-    labels: NDArray[np.integer] | None
+    labels: Indices | None
     seed: int
 
     def __call__(self, rows: Rows, metric: Array) -> tuple[Partition, Rows]:
-        """Return the partition and the rows sorted by its blocks."""
+        """The partition, and the rows sorted by its blocks."""
         metric = metric.astype(np.float32)
         if self.labels is not None:
             partition, labels = NearestRow.fit(rows.X, self.labels, metric), self.labels
@@ -74,7 +72,7 @@ class SampledBlocking:
     n_blocks, n_kept : int
         Blocks the table is cut into, and how many of them are taken at random.
     seed : int
-        Of the random choices.
+        Seed of the random choices.
     """
 
     n_blocks: int
@@ -85,21 +83,21 @@ class SampledBlocking:
     def sort(self, rows: Rows, metric: Array) -> Rows:
         """Rows (in random order) of the blocks that are taken, sorted by block."""
         rng = np.random.default_rng(self.seed)
-        sample = rows.X[: SAMPLED_ROWS_A_BLOCK * self.n_blocks]
+        sample = rows.X[: SAMPLED_ROWS_PER_BLOCK * self.n_blocks]
         tree, _ = grow_tree(sample, self.n_blocks, rng, metric.astype(np.float32))
-        at = tree.assign(rows.X)
+        block = tree.assign(rows.X)
         # Rows that are alike are in one block, and may leave others empty.
-        filled = np.unique(at)
+        filled = np.unique(block)
         chosen = rng.choice(filled, min(self.n_kept, len(filled)), replace=False)
         number = np.full(self.n_blocks, -1)
         number[chosen] = np.arange(len(chosen))
-        labels = number[at]
+        labels = number[block]
         kept = np.flatnonzero(labels >= 0)
         kept = kept[_rank(labels[kept], len(chosen)) < MOST_TIMES * len(rows.y) / self.n_blocks]
         return rows.reorder(kept, np.array([0, len(kept)])).sort_by(labels[kept], len(chosen))
 
 
-def _rank(labels: NDArray[np.integer], n_blocks: int) -> NDArray[np.integer]:
+def _rank(labels: Indices, n_blocks: int) -> Indices:
     """How many rows of its block come before each."""
     order, bounds = block_order(labels, n_blocks)
     rank = np.empty(len(labels), np.int64)

@@ -19,7 +19,7 @@ __all__ = ["Block", "Rows", "block_order", "even_bounds"]
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows: X (n, d), y (n,) and their weights (n,), None for ones."""
+    """Rows: X (n, d), y (n,) and their weights (n,), None for ones."""
 
     X: Array
     y: Array
@@ -31,7 +31,7 @@ class Block:
         return float(len(self.y)) if self.weight is None else float(self.weight.sum(dtype=float))
 
     def part(self, rows: slice) -> "Block":
-        """Some neighbouring rows, as views."""
+        """A slice of the rows, as views."""
         return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
     def weighted(self, by_row: Array) -> Array:
@@ -83,7 +83,7 @@ class Rows:
         return self.part(slice(self.bounds[index], self.bounds[index + 1]))
 
     def part(self, rows: slice) -> Block:
-        """Some neighbouring rows, as views."""
+        """A slice of the rows, as views."""
         return self._all.part(rows)
 
     @property

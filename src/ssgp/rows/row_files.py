@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_rows
 
 __all__ = ["RecordFile", "RowFile", "gathered"]
 
-Array = NDArray[np.floating]
-Indices = NDArray[np.integer]
-
-# Read at a time where a file is searched.
+# Bytes that are read at a time where a file is searched.
 CHUNK_BYTES = 1 << 24
 
 
@@ -29,9 +27,9 @@ class RecordFile:
     Parameters
     ----------
     record : dtype
-        Of a record.
+        Type of a record.
     folder : path-like or None
-        Where the file is; None for the system's place for such files.
+        Where the file is; None for the system's folder for temporary files.
     """
 
     def __init__(self, record: np.dtype, folder: str | os.PathLike[str] | None) -> None:
@@ -88,7 +86,7 @@ class RowFile:
     weighted : bool
         Whether rows have weights.
     folder : path-like or None
-        Where the file is; None for the system's place for such files.
+        Where the file is; None for the system's folder for temporary files.
     """
 
     def __init__(self, n_inputs: int, weighted: bool, folder: str | os.PathLike[str] | None) -> None:
@@ -99,7 +97,7 @@ class RowFile:
 
     @property
     def n_rows(self) -> int:
-        """Rows so far."""
+        """Number of rows so far."""
         return self.records.n_records
 
     def append(self, X: Array, y: Array, weight: Array | None) -> None:
@@ -116,16 +114,16 @@ class RowFile:
         return self._columns(self.records.read(start, stop))
 
     def take(self, index: Indices) -> tuple[Array, Array, Array | None]:
-        """Inputs, targets and weights of some rows, in that order."""
+        """Inputs, targets and weights of the rows of these numbers, in that order."""
         order = np.argsort(index)
-        found = np.empty(len(index), self.records.record)
+        records = np.empty(len(index), self.records.record)
         ascending = index[order]
         chunk = max(1, CHUNK_BYTES // self.records.record.itemsize)
         for start in range(0, self.n_rows, chunk):
             first, last = np.searchsorted(ascending, [start, start + chunk])
             if first < last:
-                found[order[first:last]] = self.records.read(start, start + chunk)[ascending[first:last] - start]
-        return self._columns(found)
+                records[order[first:last]] = self.records.read(start, start + chunk)[ascending[first:last] - start]
+        return self._columns(records)
 
     def _columns(self, records: NDArray[Any]) -> tuple[Array, Array, Array | None]:
         return records["x"], records["y"], records["weight"] if self.weighted else None
@@ -139,9 +137,9 @@ class RowFile:
 def gathered(
     estimator: BaseEstimator, batches: Iterable[tuple[ArrayLike, ...]], folder: str | os.PathLike[str] | None
 ) -> Iterator[RowFile]:
-    """All rows of some batches (X, y) or (X, y, sample_weight) in a file, checked as they come."""
+    """All rows of batches (X, y) or (X, y, sample_weight) in a file, checked as they come."""
     if folder is not None and not os.path.isdir(folder):
-        raise NotADirectoryError(f"folder must be one that is there, got {os.fspath(folder)!r}")
+        raise NotADirectoryError(f"folder must exist, got {os.fspath(folder)!r}")
     file: RowFile | None = None
     try:
         for number, batch in enumerate(batches):
@@ -174,8 +172,8 @@ def _counts_for_nothing(batch: tuple[ArrayLike, ...]) -> bool:
 def _weighted(batch: tuple[ArrayLike, ...], number: int, file: RowFile | None) -> bool:
     """Whether a batch has weights: all have or none."""
     if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
-        found = f"{len(batch)} parts" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
-        raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {found}")
+        got = f"{len(batch)} parts" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
+        raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {got}")
     weighted = len(batch) == 3 and batch[2] is not None
     if file is not None and weighted != file.weighted:
         raise ValueError(f"batch {number} has {'' if weighted else 'no '}weights, unlike those before it")

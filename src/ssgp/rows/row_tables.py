@@ -1,4 +1,4 @@
-"""Tables of standardised rows as trees are planted with them, held in memory or in a file.
+"""Tables of standardised rows as trees are fitted to them, held in memory or in a file.
 
 Either way a tree gets its rows sorted by leaf, some branches at a time, and those of a leaf in the order of the
 table: the models are the same to the last bit.
@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checksums import checksum
 from ssgp.engine.descent import ROWS_AT_ONCE
 from ssgp.engine.freed_memory import give_back
@@ -20,9 +21,6 @@ from ssgp.rows.row_files import RecordFile, RowFile
 from ssgp.rows.standardizer import Standardizer
 
 __all__ = ["FileTable", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
-
-Array = NDArray[np.floating]
-Indices = NDArray[np.integer]
 
 # Rows that are sorted at a time, at most. Fewer, of a file, are a multiple of what partitions look at together.
 CHUNK = 1 << 18
@@ -39,7 +37,7 @@ class SortedRows:
     rows : Rows
         A leaf is a block.
     index : int array of shape (n,)
-        Where in the table they are.
+        Their numbers in the table.
     """
 
     first_leaf: int
@@ -48,11 +46,11 @@ class SortedRows:
 
 
 class RowTable(Protocol):
-    """What planting asks of a table."""
+    """A table that trees can be fitted to."""
 
     @property
     def n_rows(self) -> int:
-        """Rows, those that are hidden among them."""
+        """Number of rows, those held out among them."""
         ...
 
     @property
@@ -60,24 +58,24 @@ class RowTable(Protocol):
         """How many rows the table counts for."""
         ...
 
-    def without(self, hidden: Indices) -> Self:
-        """The table, some rows of which trees do not see."""
+    def without(self, held_out: Indices) -> Self:
+        """The same table, with these rows held out of trees."""
         ...
 
     def take(self, index: Indices) -> Rows:
-        """Some rows, in that order, as one block."""
+        """Rows of these numbers, in that order, as one block."""
         ...
 
     def checksums(self) -> list[int]:
         """Numbers that tell tables apart: of inputs, targets and weights."""
         ...
 
-    def by_leaf(self, partition: BisectingTree, branch_leaves: int) -> Iterator[SortedRows]:
-        """Rows that are not hidden, from the first leaf to the last; no branch of so many leaves is torn apart."""
+    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int) -> Iterator[SortedRows]:
+        """Rows that are not held out, from the first leaf to the last; no branch of so many leaves is torn apart."""
         ...
 
 
-def _nothing_hidden() -> Indices:
+def _no_rows() -> Indices:
     return np.empty(0, np.int64)
 
 
@@ -89,16 +87,16 @@ class MemoryTable:
     ----------
     rows : Rows
         In any order.
-    hidden : int array
-        Rows that trees do not see.
+    held_out : int array
+        Rows that trees are not fitted to.
     """
 
     rows: Rows
-    hidden: Indices = field(default_factory=_nothing_hidden)
+    held_out: Indices = field(default_factory=_no_rows)
 
     @property
     def n_rows(self) -> int:
-        """Rows, those that are hidden among them."""
+        """Number of rows, those held out among them."""
         return len(self.rows.y)
 
     @property
@@ -106,28 +104,29 @@ class MemoryTable:
         """How many rows the table counts for."""
         return self.rows.total
 
-    def without(self, hidden: Indices) -> "MemoryTable":
-        """The table, some rows of which trees do not see."""
-        return replace(self, hidden=hidden)
+    def without(self, held_out: Indices) -> "MemoryTable":
+        """The same table, with these rows held out of trees."""
+        return replace(self, held_out=held_out)
 
     def take(self, index: Indices) -> Rows:
-        """Some rows, in that order, as one block."""
+        """Rows of these numbers, in that order, as one block."""
         return self.rows.reorder(index, np.array([0, len(index)]))
 
     def checksums(self) -> list[int]:
-        """Of inputs, targets and weights."""
+        """Checksums of inputs, targets and weights."""
         return [checksum(column) for column in (self.rows.X, self.rows.y, self.rows.weight)]
 
-    def by_leaf(self, partition: BisectingTree, branch_leaves: int) -> Iterator[SortedRows]:
-        """Some branches at a time."""
+    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int) -> Iterator[SortedRows]:
+        """Rows of a few branches at a time."""
         leaf = partition.assign(self.rows.X)
-        leaf[self.hidden] = partition.n_blocks
+        leaf[self.held_out] = partition.n_blocks
         order, bounds = block_order(leaf, partition.n_blocks)
-        ends, first = bounds[::branch_leaves], 0
+        ends, first = bounds[::leaves_per_branch], 0
         while first < len(ends) - 1:
             last = max(first + 1, int(np.searchsorted(ends, ends[first] + CHUNK, side="right")) - 1)
-            leaves, some = slice(first * branch_leaves, last * branch_leaves + 1), order[ends[first] : ends[last]]
-            yield SortedRows(leaves.start, self.rows.reorder(some, bounds[leaves] - ends[first]), some)
+            leaves = slice(first * leaves_per_branch, last * leaves_per_branch + 1)
+            index = order[ends[first] : ends[last]]
+            yield SortedRows(leaves.start, self.rows.reorder(index, bounds[leaves] - ends[first]), index)
             first = last
 
 
@@ -145,19 +144,19 @@ class FileTable:
         Memory that sorted rows may take.
     after_rows : callable
         Called with the number of rows whenever so many have been sorted and used.
-    hidden : int array
-        Rows that trees do not see, ascending.
+    held_out : int array
+        Rows that trees are not fitted to, ascending.
     """
 
     file: RowFile
     units: Standardizer
     part_bytes: int
     after_rows: Callable[[int], Any] = lambda count: None
-    hidden: Indices = field(default_factory=_nothing_hidden)
+    held_out: Indices = field(default_factory=_no_rows)
 
     @property
     def n_rows(self) -> int:
-        """Rows, those that are hidden among them."""
+        """Number of rows, those held out among them."""
         return self.file.n_rows
 
     @property
@@ -165,48 +164,48 @@ class FileTable:
         """How many rows the table counts for."""
         return self.file.total
 
-    def without(self, hidden: Indices) -> "FileTable":
-        """The table, some rows of which trees do not see."""
-        return replace(self, hidden=np.sort(hidden))
+    def without(self, held_out: Indices) -> "FileTable":
+        """The same table, with these rows held out of trees."""
+        return replace(self, held_out=np.sort(held_out))
 
     def take(self, index: Indices) -> Rows:
-        """Some rows, in that order, as one block."""
+        """Rows of these numbers, in that order, as one block."""
         return self._standardized(*self.file.take(index))
 
     def checksums(self) -> list[int]:
-        """Of inputs, targets and weights, standardised: those of the same table in memory."""
-        found = [0, 0, 0]
+        """Checksums of inputs, targets and weights, standardised: those of the same table in memory."""
+        sums = [0, 0, 0]
         for start in range(0, self.n_rows, self._chunk):
             rows = self._standardized(*self.file.read(start, start + self._chunk))
-            found = [checksum(*own) for own in zip((rows.X, rows.y, rows.weight), found, strict=True)]
-        return found
+            sums = [checksum(*pair) for pair in zip((rows.X, rows.y, rows.weight), sums, strict=True)]
+        return sums
 
-    def by_leaf(self, partition: BisectingTree, branch_leaves: int) -> Iterator[SortedRows]:
-        """Some branches at a time: runs of sorted rows go to a second file, and parts are gathered from them."""
+    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int) -> Iterator[SortedRows]:
+        """Rows of a few branches at a time: sorted runs go to a second file, and parts are gathered from them."""
         record = self._record
-        n_branches = partition.n_blocks // branch_leaves
+        n_branches = partition.n_blocks // leaves_per_branch
         n_parts = min(n_branches, -(-self.n_rows * record.itemsize // self.part_bytes))
-        ends = branch_leaves * (np.arange(n_parts + 1) * n_branches // n_parts)
+        ends = leaves_per_branch * (np.arange(n_parts + 1) * n_branches // n_parts)
         with RecordFile(record, self.file.records.folder) as runs:
             starts = range(0, self.n_rows, self._chunk)
             places = np.array([self._append_run(runs, start, partition, ends) for start in starts])
             for part in range(n_parts):
                 pieces = [runs.read(int(first), int(last)) for first, last in places[:, part : part + 2]]
-                found = _sorted(np.concatenate(pieces), int(ends[part]), int(ends[part + 1]))
-                yield found
+                sorted_rows = _sorted(np.concatenate(pieces), int(ends[part]), int(ends[part + 1]))
+                yield sorted_rows
                 give_back()
-                self.after_rows(len(found.index))
+                self.after_rows(len(sorted_rows.index))
 
     @property
     def _record(self) -> np.dtype:
-        """A row on its way to its leaf."""
+        """Type of a row on its way to its leaf."""
         columns: list[Any] = [("leaf", np.int32), ("index", np.int64)]
         columns += [("x", np.float32, (self.file.n_inputs,)), ("y", np.float32)]
         return np.dtype([*columns, *[("weight", np.float32)] * self.file.weighted])
 
     @property
     def _chunk(self) -> int:
-        """Rows to sort at a time."""
+        """Number of rows to sort at a time."""
         affordable = self.part_bytes // self._record.itemsize // ROWS_AT_ONCE * ROWS_AT_ONCE
         return min(CHUNK, max(ROWS_AT_ONCE, affordable))
 
@@ -214,8 +213,8 @@ class FileTable:
         """Write a chunk of rows sorted by leaf; return where its parts begin and end."""
         rows = self._standardized(*self.file.read(start, start + self._chunk))
         leaf = partition.assign(rows.X)
-        first, last = np.searchsorted(self.hidden, [start, start + len(leaf)])
-        leaf[self.hidden[first:last] - start] = partition.n_blocks
+        first, last = np.searchsorted(self.held_out, [start, start + len(leaf)])
+        leaf[self.held_out[first:last] - start] = partition.n_blocks
         order = np.argsort(leaf, kind="stable")[: len(leaf) - (last - first)]
         run = np.empty(len(order), runs.record)
         run["leaf"], run["index"], run["x"], run["y"] = leaf[order], start + order, rows.X[order], rows.y[order]
@@ -237,8 +236,8 @@ class TrainingRows:
     Attributes
     ----------
     sample : Rows
-        Random rows in random order: waves are learned from them, trees grown on them, and some of them held out. All
-        rows of a table that is not large.
+        Random rows in random order: frequencies are learned from them, trees grown on them, and some of them held out.
+        All rows of a table that is not large.
     table : RowTable
         All rows, which fill the leaves.
     places : int array
@@ -256,14 +255,14 @@ class TrainingRows:
 
     def first(self, n_rows: int) -> "TrainingRows":
         """The first rows of the sample alone."""
-        some = np.arange(n_rows)
-        return TrainingRows.in_random_order(self.sample.reorder(some, np.array([0, n_rows])))
+        return TrainingRows.in_random_order(self.sample.reorder(np.arange(n_rows), np.array([0, n_rows])))
 
-    def hold_out(self, some: Indices) -> tuple[Rows, Rows, RowTable]:
-        """Some neighbours in the sample, the rest of the sample, and the table without them."""
-        kept = np.concatenate([np.arange(some[0]), np.arange(some[-1] + 1, len(self.sample.y))])
-        unseen, rest = (self.sample.reorder(own, np.array([0, len(own)])) for own in (some, kept))
-        return unseen, rest, self.table.without(self.places[some])
+    def hold_out(self, first: int, stop: int) -> tuple[Rows, Rows, RowTable]:
+        """Rows of the sample from `first` up to `stop`, the rest of the sample, and the table without them."""
+        held_out = np.arange(first, stop)
+        rest = np.delete(np.arange(len(self.sample.y)), held_out)
+        taken, left = (self.sample.reorder(part, np.array([0, len(part)])) for part in (held_out, rest))
+        return taken, left, self.table.without(self.places[held_out])
 
 
 def _sorted(records: NDArray[Any], first_leaf: int, end_leaf: int) -> SortedRows:

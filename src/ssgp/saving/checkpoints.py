@@ -1,4 +1,4 @@
-"""What a fit has finished, kept in a folder: a fit that was killed goes on from there to the same model."""
+"""Finished parts of a fit, kept in a folder: a fit that was killed goes on from there to the same model."""
 
 import json
 import os
@@ -17,13 +17,13 @@ __all__ = ["Checkpoint", "delete_checkpoint"]
 T = TypeVar("T")
 
 IDENTITY = "fit.json"
-# Frequencies, trees of a fold, and trees with all rows: a file of any other name is not a checkpoint's own.
+# Frequencies, trees of a fold, and trees with all rows: a file of any other name does not belong to a checkpoint.
 PART = r"(learned|(fold-\d+|few|all)-\d+)\.safetensors"
-OWN = re.compile(rf"fit\.json|{PART}")
+PART_OR_IDENTITY = re.compile(rf"fit\.json|{PART}")
 # Files that were being written when a fit was killed.
 UNFINISHED = re.compile(rf"\.(fit\.json|{PART})\.[0-9a-f]+\.part")
-# What every fit says of itself.
-ALWAYS_TOLD = {"seed", "number of rows", "version of ssgp"}
+# Entries of every identity.
+REQUIRED = {"seed", "number of rows", "version of ssgp"}
 
 
 class Checkpoint:
@@ -34,7 +34,7 @@ class Checkpoint:
     folder : path-like
         Made if it is not there.
     kinds : Kinds
-        What the parts may be made of.
+        Classes that the parts may be made of.
     """
 
     def __init__(self, folder: FilePath, kinds: Kinds) -> None:
@@ -48,12 +48,12 @@ class Checkpoint:
             raise ValueError(f"checkpoint {os.fspath(self._folder)!r} has other files in it; choose an empty folder")
 
     def same_seed(self, drawn: int) -> int:
-        """The seed of the fit that is gone on with, for one that has none of its own."""
+        """Seed of the fit whose parts are there, or the one that was drawn."""
         return self._identity().get("seed", drawn)
 
-    def begin(self, identity: Mapping[str, Any]) -> None:
+    def begin(self, identity: Callable[[], Mapping[str, Any]]) -> None:
         """Say which fit this is; parts of another one in the folder are an error that tells the difference."""
-        there, here = self._identity(), json.loads(json.dumps(identity, default=lambda value: value.item()))
+        there, here = self._identity(), json.loads(json.dumps(identity(), default=lambda value: value.item()))
         different = [name for name in here if there.get(name, here[name]) != here[name]]
         if different:
             name = different[0]
@@ -81,12 +81,12 @@ class Checkpoint:
         self._closed = True
 
     def _identity(self) -> dict[str, Any]:
-        """What the fit whose parts are there said of itself."""
+        """Identity of the fit whose parts are there, empty if there is none."""
         if not (self._folder / IDENTITY).exists():
             return {}
         with suppress(ValueError):
             identity = json.loads((self._folder / IDENTITY).read_text(encoding="utf-8"))
-            if isinstance(identity, dict) and identity.keys() >= ALWAYS_TOLD:
+            if isinstance(identity, dict) and identity.keys() >= REQUIRED:
                 return identity
         return {}
 
@@ -95,6 +95,6 @@ def delete_checkpoint(folder: FilePath) -> None:
     """Remove the parts that a folder holds, and the folder if nothing else is in it."""
     with suppress(OSError):
         for path in list(Path(folder).iterdir()):
-            if OWN.fullmatch(path.name) or UNFINISHED.fullmatch(path.name):
+            if PART_OR_IDENTITY.fullmatch(path.name) or UNFINISHED.fullmatch(path.name):
                 path.unlink(missing_ok=True)
         Path(folder).rmdir()

@@ -17,7 +17,7 @@ from ssgp.saving.kinds import Kinds, kind_of
 
 __all__ = ["Flat", "NotStorableError", "flatten", "rebuild"]
 
-# What JSON holds: a plain value, or a dict with one word for what it stands for.
+# A value as JSON holds it: plain, or a dict whose first key says what it stands for.
 Node = Any
 
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -69,7 +69,7 @@ class _Flattening:
     def __init__(self) -> None:
         self.objects: list[dict[str, Any]] = []
         self.arrays: dict[str, NDArray[Any]] = {}
-        # With the values themselves: an id is good for as long as its object lives.
+        # Together with the values: an id is good for as long as its object lives.
         self._met: dict[int, tuple[Node, Any]] = {}
 
     def node(self, value: Any, path: str) -> Node:  # noqa: ANN401
@@ -136,20 +136,20 @@ class _Rebuilding:
     def value(self, node: Node) -> Any:  # noqa: ANN401
         if not isinstance(node, dict):
             return node
-        what, content = next(iter(node.items()))
-        if what == "float":
+        form, content = next(iter(node.items()))
+        if form == "float":
             return float(content)
-        if what in ("list", "tuple"):
-            return (list if what == "list" else tuple)(self.value(part) for part in content)
-        if what == "dict":
+        if form in ("list", "tuple"):
+            return (list if form == "list" else tuple)(self.value(part) for part in content)
+        if form == "dict":
             return {name: self.value(part) for name, part in content.items()}
-        if what == "object":
+        if form == "object":
             return self.objects[content]
-        if what == "scalar":
+        if form == "scalar":
             return _tensor_type(content).type(self.value(node["value"]))
-        if what in ("array", "texts"):
+        if form in ("array", "texts"):
             return self._array(content, node)
-        raise ValueError(f"there is nothing called {what!r} in a saved model")
+        raise ValueError(f"there is nothing called {form!r} in a saved model")
 
     def _array(self, name: str, node: dict[str, Any]) -> NDArray[Any]:
         if name not in self._made:
@@ -180,10 +180,10 @@ def _join(path: str, name: str) -> str:
 
 
 def _refusal(value: Any, path: str) -> str:  # noqa: ANN401
-    what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__qualname__}"
+    description = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__qualname__}"
     where = f"{path!r} is" if path else "this is"
     return (
-        f"cannot save the model: {where} {what}; files hold numbers, strings, arrays of them and "
+        f"cannot save the model: {where} {description}; files hold numbers, strings, arrays of them and "
         "what ssgp itself is made of"
     )
 
@@ -204,7 +204,7 @@ def _text_type(name: str) -> np.dtype:
 
 def _of_kind(name: str, kinds: str) -> np.dtype:
     """A type of arrays named in a file, if it is one of those that may be."""
-    found = np.dtype(name)
-    if found.kind not in kinds or found.fields is not None:
+    dtype = np.dtype(name)
+    if dtype.kind not in kinds or dtype.fields is not None:
         raise ValueError(f"{name!r} is not a type of arrays in a saved model")
-    return found
+    return dtype

@@ -29,7 +29,7 @@ def _make_random_state(parts: dict[str, Any]) -> np.random.RandomState:
 
 
 def _process_parts(process: Any) -> dict[str, Any]:  # noqa: ANN401
-    """What scikit-learn's process predicts from: hyperparameters, rows, and the solved system."""
+    """Parts of a scikit-learn process that predictions need: hyperparameters, rows, and the solved system."""
     constant, lengths = process.kernel_.k1.constant_value, process.kernel_.k2.length_scale
     fitted = {name: vars(process)[name] for name in FITTED}
     return {"signal_variance": constant, "lengthscale": lengths, "noise": process.alpha, **fitted}
@@ -43,10 +43,10 @@ def _make_process(parts: dict[str, Any]) -> GaussianProcessRegressor:
 
 
 FOREIGN: dict[type, Kind] = {
-    Pipeline: Kind("Pipeline", lambda own: own.get_params(deep=False), lambda parts: Pipeline(**parts)),
+    Pipeline: Kind("Pipeline", lambda pipeline: pipeline.get_params(deep=False), lambda parts: Pipeline(**parts)),
     # The rows alone: the tree of them is quick to grow, and always the same.
     cKDTree: Kind("cKDTree", lambda tree: {"data": np.asarray(tree.data)}, lambda parts: cKDTree(parts["data"])),
-    np.random.Generator: Kind("Generator", lambda own: {"state": dict(own.bit_generator.state)}, _make_generator),
-    np.random.RandomState: Kind("RandomState", lambda own: {"state": own.get_state(legacy=False)}, _make_random_state),
+    np.random.Generator: Kind("Generator", lambda rng: {"state": dict(rng.bit_generator.state)}, _make_generator),
+    np.random.RandomState: Kind("RandomState", lambda rng: {"state": rng.get_state(legacy=False)}, _make_random_state),
     GaussianProcessRegressor: Kind("GaussianProcessRegressor", _process_parts, _make_process),
 }

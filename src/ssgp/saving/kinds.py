@@ -38,22 +38,23 @@ def stored(
     caches : tuple of str
         Cached properties that are stored too, where they have been computed.
     """
-    in_file, gone = dict(renamed or {}), dict(removed or {})
+    names_in_file, constants = dict(renamed or {}), dict(removed or {})
 
     def decorate(cls: Class) -> Class:
-        names = {field.name: in_file.get(field.name, field.name) for field in fields(cls)}
+        names = {field.name: names_in_file.get(field.name, field.name) for field in fields(cls)}
 
         def parts(value: Any) -> dict[str, Any]:  # noqa: ANN401
-            own = {stored_name: getattr(value, name) for name, stored_name in names.items()}
-            return own | gone | {cache: vars(value)[cache] for cache in caches if cache in vars(value)}
+            values = {stored_name: getattr(value, name) for name, stored_name in names.items()}
+            return values | constants | {cache: vars(value)[cache] for cache in caches if cache in vars(value)}
 
-        def make(found: dict[str, Any]) -> Any:  # noqa: ANN401
-            for part, usual in gone.items():
-                if found.pop(part, usual) != usual:
+        def make(stored_parts: dict[str, Any]) -> Any:  # noqa: ANN401
+            for part, constant in constants.items():
+                if stored_parts.pop(part, constant) != constant:
                     raise ValueError(f"{cls.__name__} has no {part} any more")
-            cached = {cache: found.pop(cache) for cache in caches if cache in found}
-            own = {name: found.pop(stored_name) for name, stored_name in names.items() if stored_name in found}
-            value = cls(**own, **found)
+            cached = {cache: stored_parts.pop(cache) for cache in caches if cache in stored_parts}
+            present = {name: stored_name for name, stored_name in names.items() if stored_name in stored_parts}
+            values = {name: stored_parts.pop(stored_name) for name, stored_name in present.items()}
+            value = cls(**values, **stored_parts)
             vars(value).update(cached)
             return value
 
@@ -65,7 +66,7 @@ def stored(
 def stored_by(
     parts: Callable[[Any], Mapping[str, Any]], make: Callable[[dict[str, Any]], Any], name: str | None = None
 ) -> Callable[[Class], Class]:
-    """Decorator of any class whose objects files may hold: what takes them apart, what builds them, and their name."""
+    """Decorator of any class whose objects files may hold: functions that take them apart and build them."""
 
     def decorate(cls: Class) -> Class:
         cls.__stored__ = Kind(name or cls.__name__, parts, make)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What estimators that files hold have in common."""
+"""The methods of estimators that can be saved."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
@@ -37,8 +37,7 @@ class SaveMixin:
     def _stored_settings(self) -> dict[str, Any]:
         """Settings as files hold them."""
         settings = self.get_params(deep=False)  # type: ignore[attr-defined]
-        usual = self._removed_settings
-        return {name: usual[name] if name in usual else value for name, value in settings.items()}
+        return {name: self._removed_settings.get(name, value) for name, value in settings.items()}
 
     def _stored_attributes(self) -> dict[str, Any]:
         """Everything else that a fitted estimator has, as files hold it."""
@@ -46,7 +45,7 @@ class SaveMixin:
         return {name: part for name, part in vars(self).items() if name not in TRANSIENT | set(settings)}
 
     def _restore_attributes(self, attributes: dict[str, Any]) -> None:
-        """The way back from `_stored_attributes`."""
+        """Take over what `_stored_attributes` gave."""
         vars(self).update(attributes)
 
     def _summarized(self) -> Self:
@@ -54,20 +53,20 @@ class SaveMixin:
         return self
 
     def _summary_entries(self) -> dict[str, Any]:
-        """What a summary tells besides."""
+        """Further entries of a summary."""
         return {}
 
 
 def stored_estimator() -> Callable[[Class], Class]:
-    """Decorator of an estimator that files may hold: its settings, and what it has once it is fitted."""
+    """Decorator of an estimator that files may hold: its settings and its fitted attributes."""
 
     def decorate(cls: Class) -> Class:
         def parts(model: Any) -> dict[str, Any]:  # noqa: ANN401
             return {"settings": model._stored_settings(), "fitted": model._stored_attributes()}
 
-        def make(found: dict[str, Any]) -> Any:  # noqa: ANN401
-            model = cls(**_without_removed(cls, found["settings"]))
-            model._restore_attributes(found["fitted"])
+        def make(stored_parts: dict[str, Any]) -> Any:  # noqa: ANN401
+            model = cls(**_without_removed(cls, stored_parts["settings"]))
+            model._restore_attributes(stored_parts["fitted"])
             return model
 
         return stored_by(parts, make)(cls)
@@ -77,8 +76,8 @@ def stored_estimator() -> Callable[[Class], Class]:
 
 def _without_removed(cls: type, settings: dict[str, Any]) -> dict[str, Any]:
     """Settings of a file, less those that have no effect any more; one that had an effect is refused."""
-    usual = cls._removed_settings  # type: ignore[attr-defined]
-    for name, value in usual.items():
+    removed = cls._removed_settings  # type: ignore[attr-defined]
+    for name, value in removed.items():
         if settings.get(name, value) not in (value, DEPRECATED):
             raise ValueError(f"{cls.__name__} has no {name}={settings[name]!r} any more")
-    return {name: value for name, value in settings.items() if name not in usual}
+    return {name: value for name, value in settings.items() if name not in removed}

@@ -52,7 +52,7 @@ def save(model: Any, path: FilePath, *, notes: dict[str, Any] | None = None) -> 
 
 
 def write_object(value: Any, path: FilePath, summary: dict[str, Any]) -> None:  # noqa: ANN401
-    """Write anything that models are made of, and what readers may want to know first."""
+    """Write anything that models are made of, and a summary that can be read without it."""
     flat = flatten(value)
     header = {
         "format_version": FORMAT_VERSION,
@@ -102,10 +102,10 @@ def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
 
 
 def _checksum(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
-    found = zlib.crc32(json.dumps(header).encode())
+    total = zlib.crc32(json.dumps(header).encode())
     for name in sorted(arrays):
-        found = zlib.crc32(arrays[name].reshape(-1).view(np.uint8).data, zlib.crc32(name.encode(), found))
-    return f"{found:08x}"
+        total = zlib.crc32(arrays[name].reshape(-1).view(np.uint8).data, zlib.crc32(name.encode(), total))
+    return f"{total:08x}"
 
 
 def _read(path: FilePath, with_arrays: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

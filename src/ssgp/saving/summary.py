@@ -1,4 +1,4 @@
-"""What a reader wants to know of a fitted model before using it."""
+"""A summary of a fitted model, for readers of its file."""
 
 import math
 from typing import Any
@@ -49,13 +49,13 @@ def _importances(steps: list[Any]) -> dict[str, dict[str, float]]:
     importances = getattr(last, "feature_importances_", None)
     if importances is None:
         return {}
-    own_names = getattr(last, "feature_names_in_", [f"x{i}" for i in range(len(importances))])
-    names = own_names if first is last else first.get_feature_names_out()
+    input_names = getattr(last, "feature_names_in_", [f"x{i}" for i in range(len(importances))])
+    names = input_names if first is last else first.get_feature_names_out()
     return {"feature_importances": {str(name): float(share) for name, share in zip(names, importances, strict=True)}}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
     """A number or string as it is, anything else as it is printed, less the address it has in memory."""
     value = value.item() if isinstance(value, np.generic) else value
-    fine = value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
-    return value if fine else repr(value).partition(" at 0x")[0]
+    plain = value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+    return value if plain else repr(value).partition(" at 0x")[0]
