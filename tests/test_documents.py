@@ -52,7 +52,7 @@ def test_links_lead_to_files(document):
 
 
 def test_files_that_are_named_exist(document):
-    files = [path.relative_to(ROOT).as_posix() for path in [*CODE, *DOCUMENTS]]
+    files = [path.relative_to(ROOT).as_posix() for path in [*CODE, *DOCUMENTS, Path(__file__)]]
     named = [name for name in quoted(document) if re.fullmatch(r"[\w/]+\.(py|md)", name)]
     assert not [name for name in named if not any(f"/{file}".endswith(f"/{name}") for file in files)]
 
