@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Works where Debian's python3-venv is missing: the system's pip installs into the environment.
 PIP := $(PYTHON) -m pip --disable-pip-version-check --python $(BIN)/python install --quiet
 
-.PHONY: help demo test quick lint benchmarks compare report experiments page clean
+.PHONY: help demo test quick lint benchmarks compare report experiments page architecture clean
 
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -44,6 +44,9 @@ experiments: .venv/experiments  ## the paper's evaluation again (hours; QUICK=1 
 
 page: .venv/experiments  ## redraw the evaluation's figures and page from results/, without refitting
 	$(BIN)/python -m experiments draw $(if $(QUICK),--quick)
+
+architecture: .venv/test  ## draw docs/architecture.svg from the code, and print figures of it
+	$(BIN)/python -m docs.drawing
 
 clean:  ## remove what was made here
 	rm -rf .venv figures results

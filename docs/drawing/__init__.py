@@ -1,0 +1,1 @@
+"""The picture in docs/architecture.md, drawn from the code: `structure` reads it, `picture` draws it."""
