@@ -217,7 +217,7 @@ def _columns_text(encoder: TableEncoder) -> str:
 
 
 def _training_text(model: str, training: dict[str, Any], seconds: float) -> str:
-    names = {"n_rows_": "rows", "n_iter_": "steps", "n_trees_": "trees", "n_leaves_": "leaves a tree"}
+    names = {"n_rows_": "rows", "n_iter_": "steps", "n_trees_": "trees", "n_leaves_": "leaves per tree"}
     sizes = [f"{training[key]:,} {name}" for key, name in names.items() if key in training]
     return f"Fitted {MODELS[model]} in {duration(seconds)}: {', '.join(sizes)}"
 
