@@ -1,4 +1,4 @@
-"""Tables as users have them, and mistakes as users make them; warnings are errors here."""
+"""Tables as users have them, and mistakes as users make them, of the paper's regressor; warnings are errors here."""
 
 import numpy as np
 import pytest
