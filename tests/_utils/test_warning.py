@@ -36,7 +36,7 @@ def test_a_warning_is_shown_at_the_user_s_line_whatever_lies_between(between):
 
 
 def test_the_user_is_who_called_last():
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="careful") as told:
         LIBRARY(USER, LIBRARY, warn_user, "careful")
     assert told[0].filename == USERS_FILE
 

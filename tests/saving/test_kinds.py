@@ -116,7 +116,7 @@ class TestKinds:
         }
 
     def test_of_classes_that_do_not_say_how_they_are_stored_are_refused_by_name(self):
-        with pytest.raises(TypeError, match="do not say how they are stored: Stranger, int$"):
+        with pytest.raises(TypeError, match=r"do not say how they are stored: Stranger, int$"):
             Kinds([Plain, Stranger, int])
 
 
