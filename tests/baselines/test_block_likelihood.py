@@ -12,6 +12,7 @@ from ssgp.baselines.model import Model, collapsed_bound
 from ssgp.rows.blocks import Block
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("bounds", [(0, N), (0, 10, 17, N), tuple(range(N + 1))], ids=["one block", "three", "rows"])
 def test_gradients_of_blocks_by_finite_differences(bounds, weighted, rng):

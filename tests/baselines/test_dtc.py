@@ -91,6 +91,7 @@ def test_steps_that_fail_are_told(monkeypatch):
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [None, 50])
 def test_the_floor_of_the_noise_follows_the_variance_of_the_target(batch_size):
     X, y, _ = wavy(100)

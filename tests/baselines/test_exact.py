@@ -27,6 +27,7 @@ class TestExactGP:
         np.testing.assert_allclose(latent, deviation, atol=1e-4)
         assert model.bound_ == pytest.approx(other.log_marginal_likelihood_value_, abs=1e-2)
 
+    @pytest.mark.slow
     def test_weights_are_rows_repeated(self):
         X, y, _ = wavy(60)
         weight = np.tile([1.0, 2.0, 3.0], 20)
@@ -42,6 +43,7 @@ class TestExactGP:
             ExactGPRegressor(max_rows=100).fit(*wavy(120)[:2])
 
 
+@pytest.mark.slow
 def test_few_covariances_are_held_at_once(monkeypatch):
     X, y, _ = wavy(300)
     model = ExactGPRegressor(random_state=0).fit(X[:200], y[:200])

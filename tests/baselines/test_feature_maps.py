@@ -16,6 +16,7 @@ def test_vectors_make_the_same_map(rng):
         np.testing.assert_array_equal(again.moments(X).mean, features.moments(X).mean)
 
 
+@pytest.mark.slow
 def test_moments_of_variational_features_by_monte_carlo(rng):
     features, X, n = variational(rng), rng.normal(size=(4, D)), 400_000
     scale = np.exp(features.log_lengthscale)
@@ -49,6 +50,7 @@ def test_known_frequencies_and_phases_are_the_limit_of_narrow_posteriors(rng):
     assert variance.max() < 1e-7
 
 
+@pytest.mark.slow
 def test_divergence_of_frequencies_and_phases_by_monte_carlo(rng):
     features, n = variational(rng), 400_000
     deviation = np.exp(features.log_deviation)

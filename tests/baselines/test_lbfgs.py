@@ -41,6 +41,7 @@ def keep_in(kept: list[Any], what: Callable[[Model, float], Any]) -> Callable[[M
 
 
 class TestClimb:
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", ["raises", "nan", "inf"])
     @pytest.mark.parametrize("steps", [(2,), (3,), (3, 4), (6, 7, 8), (4, 9, 14)], ids=str)
     def test_it_goes_on_from_models_that_cannot_be_evaluated(self, steps, how, rng):
@@ -52,6 +53,7 @@ class TestClimb:
         assert climb(rows, model, fails_between(steps, how), 200, 1e-12, 1, after_too) == len(steps)
         assert bounds_too[-1] == pytest.approx(bounds[-1], abs=1e-6)
 
+    @pytest.mark.slow
     def test_it_keeps_away_from_where_no_model_can_be_evaluated(self, rng):
         """Models of little noise fail: the best of the others is at the edge."""
 

@@ -8,6 +8,7 @@ from ssgp.baselines.linear_bound import Moments, Sums, WeightPosterior, feature_
 from ssgp.baselines.model import Model, RowLikelihood, sum_over
 
 
+@pytest.mark.slow
 def test_predictions_of_variational_features_by_monte_carlo(rng):
     features, X, n = variational(rng), rng.normal(size=(3, D)), 400_000
     root = rng.normal(size=(5, 5)) / 3

@@ -10,6 +10,7 @@ from ssgp.baselines.model import AT_ONCE, Model, RowLikelihood, collapsed_bound,
 from ssgp.rows.blocks import Rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("name", MAPS)
 def test_gradients_by_finite_differences(name, weighted, rng):

@@ -24,6 +24,7 @@ class TestStochasticAscent:
         expected = collapsed_bound(rows, model, likelihood, 1)[1]
         np.testing.assert_allclose(np.mean(gradients, axis=0), expected, rtol=1e-6, atol=1e-6)
 
+    @pytest.mark.slow
     def test_climbs(self, rng):
         rows, model = table(rng, False, tuple(range(0, N + 1, 10))), Model(inducing(rng), 0.0)
         ascent = StochasticAscent(rows, model, RowLikelihood, 0.02, rng)

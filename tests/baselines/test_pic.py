@@ -14,6 +14,7 @@ from ssgp.rows.blocks import Rows
 
 
 class TestPIC:
+    @pytest.mark.slow
     def test_one_block_is_the_exact_process(self):
         X, y, _ = wavy(150)
         model = PICRegressor(10, n_blocks=1, max_iter=60, normalize=False, random_state=0).fit(X, y)
@@ -64,6 +65,7 @@ class TestPIC:
         new = rng.normal(size=(10, 2))
         np.testing.assert_allclose(features.inducing(new) @ pic.mean, features.inducing(new) @ dtc.mean, atol=1e-3)
 
+    @pytest.mark.slow
     def test_more_blocks_than_rows_are_refused(self):
         with pytest.raises(ValueError, match="n_blocks=30 must be at most the number of rows, found 20"):
             PICRegressor(5, n_blocks=30).fit(*wavy(20)[:2])

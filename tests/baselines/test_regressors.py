@@ -10,6 +10,8 @@ from ssgp import DTCRegressor, ExactGPRegressor, PICRegressor, SSGPRegressor, VS
 from ssgp.baselines.linear_bound import WeightPosterior
 from ssgp.metrics import rmse
 
+pytestmark = pytest.mark.slow
+
 QUICK = {
     "SSGP": SSGPRegressor(15, max_iter=60, n_restarts=2, random_state=0),
     "SSGP, fixed frequencies": SSGPRegressor(80, learn_frequencies=False, max_iter=40, random_state=0),

@@ -10,6 +10,7 @@ from ssgp import SSGPRegressor
 
 
 class TestSSGP:
+    @pytest.mark.slow
     def test_learned_frequencies_are_in_cycles(self):
         """A pure wave of frequency 0.7 is found."""
         X = np.linspace(0, 20, 400)[:, None]
@@ -17,6 +18,7 @@ class TestSSGP:
         model = SSGPRegressor(5, n_restarts=20, random_state=0, lengthscale=0.3).fit(X, y)
         assert np.abs(np.abs(model.frequencies_) - 0.7).min() < 0.01
 
+    @pytest.mark.slow
     def test_restarts_can_only_help_the_start(self):
         X, y, _ = wavy(300)
         one, many = (SSGPRegressor(5, n_restarts=k, max_iter=1, random_state=0).fit(X, y).bound_ for k in (1, 8))
@@ -29,6 +31,7 @@ class TestSSGP:
         np.testing.assert_allclose(first, last, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_evaluations", [3, 40])
 def test_an_interrupt_while_starts_compete_leaves_the_best_so_far(n_evaluations, monkeypatch):
     X, y, _ = wavy(150)
@@ -47,6 +50,7 @@ def test_an_interrupt_while_starts_compete_leaves_the_best_so_far(n_evaluations,
     assert model.score(X, y) > (0.9 if n_evaluations == 40 else 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_looks", [1, 20])
 def test_a_monitor_ends_the_competition_of_starts(n_looks):
     X, y, _ = wavy(150)
@@ -63,6 +67,7 @@ def test_a_monitor_ends_the_competition_of_starts(n_looks):
     assert model.score(X, y) == pytest.approx(max(errors), abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_start_that_is_the_best_there_is_counts():
     X = np.linspace(0, 6, 200)[:, None]
     for seed in range(3):

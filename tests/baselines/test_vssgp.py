@@ -1,12 +1,14 @@
 """VSSGP, against the paper's regressor with a factorised posterior."""
 
 import numpy as np
+import pytest
 
 from helpers import wavy
 from ssgp import SVBSSGPRegressor
 from ssgp.baselines.feature_maps import VariationalMap
 
 
+@pytest.mark.slow
 def test_vssgp_is_svbssgp_with_a_factorised_posterior():
     """At gamma = 1, E phi(x)^T s over independent frequencies and weights is closed form; draws agree with it."""
     X, y, _ = wavy(400)

@@ -9,6 +9,8 @@ from ssgp.cli.scores import DETAILED_ROWS, RowScorer, Scores, score_rows
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import ROWS_PER_TASK
 
+pytestmark = pytest.mark.slow
+
 N_ROWS = 2 * ROWS_PER_TASK + 100
 
 

@@ -49,6 +49,7 @@ def test_quantiles_of_odd_mixtures_invert_the_cdf(level, apart, scales):
         assert odd.cdf(found + gap)[0] >= level - 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [*LEVELS, 0.025, 0.3, 0.45, 0.975])
 def test_quantiles_are_those_of_bisection(level, rng):
     many = forest_like(rng, 1000)

@@ -14,6 +14,8 @@ import ssgp
 from helpers import quick, small_forest, wavy
 from ssgp.distributions.recalibrated import MOST_ROWS
 
+pytestmark = pytest.mark.slow
+
 LEVELS = [0.001, 0.05, 0.25, 0.5, 0.75, 0.95, 0.999]
 
 

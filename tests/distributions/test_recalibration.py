@@ -43,6 +43,7 @@ class TestFit:
         y = fresh.sample(1, rng)[:, 0]
         assert found(fresh).logpdf(y).sum() > fresh.logpdf(y).sum() - 10
 
+    @pytest.mark.slow
     def test_finds_what_was_done_to_a_mixture(self, rng):
         mixtures = random_mixtures(rng, 20_000)
         y = Recalibration(-3.0, 0.5, 0.8)(mixtures).sample(1, rng)[:, 0]

@@ -60,6 +60,7 @@ def test_targets_that_do_not_fit(fitted):
         model.cdf(X, y[:-1])
 
 
+@pytest.mark.slow
 def test_answers_about_many_rows_do_not_depend_on_threads():
     """More rows than one thread is given at a time."""
     X, y, _ = wavy(2 * ROWS_PER_TASK + 100)

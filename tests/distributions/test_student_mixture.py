@@ -36,6 +36,7 @@ def test_density_and_cdf_against_scipy(mixed, rng):
         assert cumulative[row] == pytest.approx(np.mean([part.cdf(y[row]) for part in parts]))
 
 
+@pytest.mark.slow
 def test_moments_above_the_mean_against_integrals(mixed):
     mean = mixed.mean()
     excess, upper = mixed.excess(mean), mixed.upper_variance()
@@ -86,6 +87,7 @@ def naive_crps(parts, y):
     return sum(ends) + sum(quad(squared, low, high)[0] for low, high in pairwise(points))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [-40.0, -1.0, 0.3, 7.0])
 def test_crps_is_the_integral_of_the_squared_distance(y, mixed):
     scores = mixed.crps(y)
@@ -93,6 +95,7 @@ def test_crps_is_the_integral_of_the_squared_distance(y, mixed):
         assert scores[row] == pytest.approx(naive_crps(components(mixed, row), y), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_crps_where_components_differ_a_hundredfold_in_scale(rng):
     odd = forest_like(rng, 5)
     scores = odd.crps(np.zeros(5))

@@ -5,6 +5,8 @@ import pytest
 
 from helpers import quick
 
+pytestmark = pytest.mark.slow
+
 
 class TestSampleWeight:
     def test_rows_of_weight_zero_are_not_there(self, waves):
