@@ -16,8 +16,8 @@ DATA = Path(os.environ.get("SSGP_DATA", Path(__file__).parents[2] / "shared" / "
 
 # Examples of the documentation that fit whole models; `make quick` has other fits of each of them.
 SLOW_EXAMPLES = {
-    *("ExactGPRegressor", "PICRegressor", "SSGPRegressor", "SpectralForestRegressor", "VSSGPRegressor"),
-    *("RecalibratedRegressor", "load", "recalibrate", "write_report"),
+    *("DTCRegressor", "ExactGPRegressor", "PICRegressor", "SSGPRegressor", "SpectralForestRegressor"),
+    *("VSSGPRegressor", "RecalibratedRegressor", "fit_transform_batches", "load", "recalibrate", "write_report"),
 }
 
 

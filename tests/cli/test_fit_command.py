@@ -92,6 +92,7 @@ class TestFit:
         assert "code: 3 categories, one feature each" in out
         assert ssgp.load(tmp_path / "m")[0].get_feature_names_out().tolist() == ["code_007", "code_10", "code_A0"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", SMALL_MODELS)
     def test_every_model(self, name, folder):
         arguments = ("--features", "east,north", "--model", name, *SMALL_MODELS[name], "--out", folder / name)

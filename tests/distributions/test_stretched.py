@@ -10,6 +10,7 @@ from ssgp.distributions.recalibration import Recalibration
 LEVELS = [0.001, 0.05, 0.25, 0.5, 0.75, 0.95, 0.999]
 
 
+@pytest.mark.slow
 def test_a_stretched_mixture_against_integrals(rng):
     """Moments, the cumulative distribution, quantiles and draws, from the density alone."""
     row = random_mixtures(rng, 1)
