@@ -14,6 +14,18 @@ if not (Path(__file__).parents[1] / "experiments").is_dir():
 
 DATA = Path(os.environ.get("SSGP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
+# Examples of the documentation that fit whole models; `make quick` has other fits of each of them.
+SLOW_EXAMPLES = {
+    *("DTCRegressor", "ExactGPRegressor", "PICRegressor", "SSGPRegressor", "SpectralForestRegressor"),
+    *("VSSGPRegressor", "RecalibratedRegressor", "fit_transform_batches", "load", "recalibrate", "write_report"),
+}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.name.rsplit(".", 1)[-1] in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture
 def rng():

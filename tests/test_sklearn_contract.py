@@ -27,6 +27,8 @@ from ssgp import (
     VSSGPRegressor,
 )
 
+pytestmark = pytest.mark.slow
+
 SMALL: dict[str, Any] = {"n_frequencies": 5, "max_iter": 60, "n_draws": 2, "random_state": 0}
 SMALL_FOREST: dict[str, Any] = {"n_trees": 2, "n_frequencies": 5, "max_iter": 30, "n_jobs": 1, "random_state": 0}
 ESTIMATORS = [

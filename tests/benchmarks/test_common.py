@@ -12,6 +12,7 @@ def results_here(tmp_path, monkeypatch):
     monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
 
 
+@pytest.mark.slow
 class TestRuns:
     def test_keep_their_rows_and_print_them_in_the_order_of_the_cells(self, tmp_path, capsys):
         rows = run_benchmark("toys", study(tmp_path, "zebra", "ant"), columns=("kind", "value"))

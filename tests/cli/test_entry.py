@@ -51,6 +51,7 @@ class TestProcess:
         assert done.stdout == ""
         assert done.stderr == "ssgp: error: the command line needs typer and rich: pip install 'ssgp[cli]'\n"
 
+    @pytest.mark.slow
     def test_the_module_runs(self, folder):
         done = self.start(["-m", "ssgp"], "inspect", folder / "m", "--json")
         assert done.returncode == 0

@@ -145,6 +145,7 @@ class TestCalibrate:
         assert after["mnlp"] < before["mnlp"]
         assert path.read_bytes() == calibrated[1].read_bytes()
 
+    @pytest.mark.slow
     def test_other_commands_use_it(self, folder, calibrated):
         new, path = pq.read_table(folder / "new.parquet"), folder / "calibrated.parquet"
         assert run("predict", calibrated[1], folder / "new.parquet", "--interval", "0.9", "--out", path)[0] == 0
@@ -164,6 +165,7 @@ class TestCalibrate:
         assert run("evaluate", calibrated[1], folder / "new.csv", "--calibrate", "--out", path)[0] == 0
         assert path.read_bytes() == calibrated[1].read_bytes()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["ssgp", "svbssgp"])
     def test_normal_predictions_get_tails(self, name, folder):
         path, out = folder / f"{name}_plain", folder / f"{name}_calibrated"

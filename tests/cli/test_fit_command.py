@@ -48,10 +48,12 @@ class TestFit:
         assert "RMSE" in out
         assert "238 rows, 20 steps, 2 trees" in out
 
+    @pytest.mark.slow
     def test_quiet_says_nothing(self, folder):
         arguments = ("--target", "height", *QUICK, "--out", folder / "other", "--quiet")
         assert run("fit", folder / "train.csv", *arguments) == (0, "", "")
 
+    @pytest.mark.slow
     def test_json_is_one_object(self, folder):
         arguments = ("--target", "height", "--hold-out", "0.2", *QUICK, "--out", folder / "other", "--json")
         code, out, err = run("fit", folder / "train.csv", *arguments)
@@ -61,18 +63,21 @@ class TestFit:
         assert found["warnings"] == ["3 rows left out, where the target 'height' is missing"]
         assert 0 < found["held_out"]["model"]["rmse"] < found["held_out"]["baseline"]["rmse"]
 
+    @pytest.mark.slow
     def test_columns_are_chosen(self, folder):
         path = folder / "chosen"
         arguments = ("--target", "height", "--features", "north, east,unit", "--exclude", "unit")
         assert run("fit", folder / "train.csv", *arguments, *QUICK, "--out", path)[0] == 0
         assert read_summary(path)["feature_names_in"] == ["east", "north"]
 
+    @pytest.mark.slow
     def test_kinds_are_passed_on(self, folder):
         path = folder / "kinds"
         arguments = ("--target", "height", "--kind", "colour=drop", "--out", path)
         assert run("fit", folder / "train.csv", *arguments, *QUICK)[0] == 0
         assert "colour: dropped: as asked for" in read_summary(path)["columns"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("memory", ["enough", "too little"])
     def test_codes_that_look_like_numbers_in_some_files(self, memory, tmp_path, monkeypatch):
         if memory == "too little":
@@ -87,6 +92,7 @@ class TestFit:
         assert "code: 3 categories, one feature each" in out
         assert ssgp.load(tmp_path / "m")[0].get_feature_names_out().tolist() == ["code_007", "code_10", "code_A0"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", SMALL_MODELS)
     def test_every_model(self, name, folder):
         arguments = ("--features", "east,north", "--model", name, *SMALL_MODELS[name], "--out", folder / name)
@@ -120,6 +126,7 @@ class TestFit:
         code, _, err = run("fit", tmp_path / "t.csv", *arguments)
         assert code == 0, err
 
+    @pytest.mark.slow
     def test_the_search_for_a_start_keeps_the_time_limit(self, folder):
         settings = ("--model", "ssgp", "--set", "n_restarts=1000000", "--max-time", "0.5")
         began = time.monotonic()
@@ -127,6 +134,7 @@ class TestFit:
         assert time.monotonic() - began < 10
         assert read_summary(folder / "x")["training"]["n_iter_"] == 0
 
+    @pytest.mark.slow
     def test_a_time_limit_ends_learning(self, folder):
         settings = ("--model", "svbssgp", "--set", "max_iter=1000000", "--set", "tol=none", "--max-time", "0.5")
         began = time.monotonic()
@@ -134,6 +142,7 @@ class TestFit:
         assert time.monotonic() - began < 20
         assert read_summary(folder / "timed")["training"]["n_iter_"] < 1_000_000
 
+    @pytest.mark.slow
     def test_ctrl_c_saves_what_was_learned(self, folder, monkeypatch):
         def press(self, done, bound):
             if done == 7:

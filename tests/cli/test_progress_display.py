@@ -11,6 +11,7 @@ from ssgp.cli.progress_display import LineDisplay, RateMeter, TerminalDisplay
 
 
 class TestProgress:
+    @pytest.mark.slow
     def test_lines_tell_how_far_and_how_fast(self, folder, monkeypatch):
         monkeypatch.setattr("ssgp.cli.output.LineDisplay", lambda: LineDisplay(0.0))
         _, _, err = run("fit", folder / "train.csv", "--target", "height", *QUICK, "--out", folder / "other")

@@ -9,6 +9,8 @@ from ssgp.report import write_report
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import run
 
+pytestmark = pytest.mark.slow
+
 
 class TestReport:
     def test_is_the_page_that_python_writes(self, folder, model):

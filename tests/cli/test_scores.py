@@ -1,4 +1,4 @@
-"""Scores of many rows: costly ones from some of them, in threads."""
+"""Scores of many rows: costly ones from some of them."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,8 @@ from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import DETAILED_ROWS, RowScorer, Scores, score_rows
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import ROWS_PER_TASK
+
+pytestmark = pytest.mark.slow
 
 N_ROWS = 2 * ROWS_PER_TASK + 100
 
@@ -116,15 +118,3 @@ def test_crps_agrees_with_its_integral(model, rows):
     expected = np.sum(0.5 * (beyond[:, 1:] + beyond[:, :-1]) * np.diff(grid), axis=1).mean()
     found = RowScorer(400)(Predictor(None, model, {}), X[rows_used], y[rows_used]).crps.mean()
     assert found == pytest.approx(expected, rel=1e-3)
-
-
-@pytest.mark.parametrize("ask", ["predict_quantiles", "predict_interval"])
-def test_quantiles_do_not_depend_on_threads(model, rows, ask):
-    found = [getattr(model.set_params(n_jobs=jobs), ask)(rows[0]) for jobs in (1, 2)]
-    np.testing.assert_array_equal(*found)
-
-
-@pytest.mark.parametrize("ask", ["log_prob", "cdf"])
-def test_probabilities_do_not_depend_on_threads(model, rows, ask):
-    found = [getattr(model.set_params(n_jobs=jobs), ask)(*rows) for jobs in (1, 2)]
-    np.testing.assert_array_equal(*found)

@@ -66,6 +66,7 @@ def fitted(folder, data, name, *options):
     return ssgp.load(folder / name), out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["train.parquet", "parts", "train.csv"])
 @pytest.mark.parametrize("weight", [[], ["--weight", "times"]], ids=["plain", "weighted"])
 def test_the_model_is_the_same(folder, data, weight, sampled, request):
@@ -97,6 +98,7 @@ def with_nonsense(table, n_rows, seed=2):
     return both.take(pa.array(order))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["enough", "too little"])
 def test_rows_of_weight_zero_change_nothing(memory, tmp_path, sampled, request):
     if memory == "too little":
@@ -119,6 +121,7 @@ def test_rows_of_weight_zero_change_nothing(memory, tmp_path, sampled, request):
     assert not any("weight" in line for line in expected["warnings"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["enough", "too little"])
 def test_scores_of_rows_held_out_are_weighted(memory, tmp_path, request):
     if memory == "too little":
@@ -151,18 +154,21 @@ def test_nothing_but_rows_of_weight_zero(folder, too_large):
     assert "0 rows in which the target 'height' is known and the weight 'times' is not zero, of 40" in line
 
 
+@pytest.mark.slow
 def test_it_says_that_it_reads_in_parts(folder, too_large):
     _, out = fitted(folder, "train.parquet", "m")
     assert "rows, 7 columns to learn from, read in parts" in out
     assert "Saved to" in out
 
 
+@pytest.mark.slow
 def test_memory_decides(folder):
     _, out = fitted(folder, "train.parquet", "m", "--memory", "1GB")
     assert "read in parts" not in out
     assert ssgp.load(folder / "m")[-1].max_memory == 1e9
 
 
+@pytest.mark.slow
 def test_whole_numbers_and_nothing_may_become_others(tmp_path, too_large, monkeypatch):
     """Arrow takes the type of a column in a text file from its first block."""
     monkeypatch.setattr("ssgp.tables.formats.CSV_BLOCK_BYTES", 1 << 12)
@@ -210,6 +216,7 @@ def test_weights_are_counted_over_all_parts(tmp_path, too_large, monkeypatch):
     assert "missing or negative in 2 of 53 rows, the first in row 52 of the table" in fails("fit", *arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["enough", "too little"])
 def test_codes_too_large_for_floats_stay_apart(memory, tmp_path, request):
     if memory == "too little":

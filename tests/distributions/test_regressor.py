@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from helpers import wavy
+from helpers import small_forest, wavy
 from ssgp import DTCRegressor, SVBSSGPRegressor
+from ssgp.distributions.regressor import ROWS_PER_TASK
 
 MODELS = {
     "with blocks": SVBSSGPRegressor(8, max_iter=60, n_blocks=4, random_state=0),
@@ -57,3 +58,14 @@ def test_targets_that_do_not_fit(fitted):
     model, X, y = fitted
     with pytest.raises(ValueError, match="inconsistent"):
         model.cdf(X, y[:-1])
+
+
+@pytest.mark.slow
+def test_answers_about_many_rows_do_not_depend_on_threads():
+    """More rows than one thread is given at a time."""
+    X, y, _ = wavy(2 * ROWS_PER_TASK + 100)
+    model = small_forest(max_iter=20).fit(X[:1000], y[:1000])
+    for ask, rows in (("predict_quantiles", (X,)), ("predict_interval", (X,)), ("log_prob", (X, y)), ("cdf", (X, y))):
+        alone, together = (getattr(model.set_params(n_jobs=jobs), ask)(*rows) for jobs in (1, 2))
+        assert len(alone) == len(X)
+        np.testing.assert_array_equal(alone, together)

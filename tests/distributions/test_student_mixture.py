@@ -1,28 +1,14 @@
 """Everything a mixture of Student-t's says, against scipy's Student-t."""
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import stdtr
-from scipy.stats import kstest, t
+from scipy.stats import kstest
 
-from ssgp.distributions.quantile_search import standard_quantiles
+from mixtures import components, forest_like, mixture
 from ssgp.distributions.student_mixture import StudentMixture
-
-LEVELS = [1e-4, 0.05, 0.5, 0.9, 1 - 1e-4]
-
-
-def mixture(rng, n=7, components=3):
-    location, scale = rng.normal(size=(components, n)), rng.uniform(0.2, 3.0, size=(components, n))
-    return StudentMixture(location, scale, rng.uniform(3.0, 40.0, size=(components, n)))
-
-
-def components(mixture, row) -> list[Any]:
-    """SciPy's distributions of one row."""
-    return [t(mixture.dof[k, row], mixture.location[k, row], mixture.scale[k, row]) for k in range(len(mixture.dof))]
 
 
 @pytest.fixture
@@ -50,6 +36,7 @@ def test_density_and_cdf_against_scipy(mixed, rng):
         assert cumulative[row] == pytest.approx(np.mean([part.cdf(y[row]) for part in parts]))
 
 
+@pytest.mark.slow
 def test_moments_above_the_mean_against_integrals(mixed):
     mean = mixed.mean()
     excess, upper = mixed.excess(mean), mixed.upper_variance()
@@ -67,97 +54,6 @@ def test_density_far_out_is_finite(mixed):
     density = mixed.logpdf(np.full(7, 1e30))
     assert np.isfinite(density).all()
     assert (density < -100).all()
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_quantiles_invert_the_cdf(level, mixed):
-    np.testing.assert_allclose(mixed.cdf(mixed.quantile(level)), level, rtol=1e-6)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("apart", [0.0, 1.0, 1e3, 1e6])
-@pytest.mark.parametrize("scales", [(1.0, 1.0), (1e-3, 1.0), (1e-4, 1e4), (1e-8, 2e-8), (1e8, 2e8)], ids=str)
-def test_quantiles_of_odd_mixtures_invert_the_cdf(level, apart, scales):
-    """Components `apart` times their largest scale from each other, around zero, one of them three times as often."""
-    for times in (1, 3):
-        scale = np.array([scales[0], *[scales[1]] * times])[:, None]
-        location = apart * max(scales) * np.array([-0.5, *[0.5] * times])[:, None]
-        odd = StudentMixture(location, scale, np.array([2.5, *[30.0] * times])[:, None])
-        found = odd.quantile(level)
-        # Where one component is a spike the cdf jumps between neighbouring floating point numbers.
-        gap = np.abs(np.spacing(found)) * 4 + 1e-8 * scale.min()
-        assert odd.cdf(found - gap)[0] <= level + 1e-8
-        assert odd.cdf(found + gap)[0] >= level - 1e-8
-
-
-def forest_like(rng, n):
-    """Eight components per row, whose scales differ by a factor of a hundred and more."""
-    location = 3.0 * rng.normal(size=(8, n))
-    scale, dof = np.exp(1.2 * rng.normal(size=(8, n))), rng.uniform(2.4, 30.0, size=(8, n))
-    return StudentMixture(location, scale, dof)
-
-
-def bisected(mixture, level):
-    """Quantiles by nothing but halving, and scipy's Student-t."""
-    own = t(mixture.dof, mixture.location, mixture.scale).ppf(level)
-    low, high = own.min(axis=0), own.max(axis=0)
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        below = t.cdf(middle, mixture.dof, mixture.location, mixture.scale).mean(axis=0) < level
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
-
-
-@pytest.mark.parametrize("level", [*LEVELS, 0.025, 0.3, 0.45, 0.975])
-def test_quantiles_are_those_of_bisection(level, rng):
-    many = forest_like(rng, 1000)
-    error = np.abs(many.quantile(level) - bisected(many, level)) / many.scale.min(axis=0)
-    assert error.max() < 1e-7
-
-
-@pytest.mark.parametrize("level", [0.025, 0.5, 0.9])
-def test_quantiles_need_few_looks_at_the_cdf(level, rng, monkeypatch):
-    """It is the costly part; rows that are found are not looked at again."""
-    many, looked = forest_like(rng, 5000), []
-    monkeypatch.setattr(
-        "ssgp.distributions.quantile_search.stdtr", lambda dof, z: (looked.append(z.size), stdtr(dof, z))[1]
-    )
-    many.quantile(level)
-    assert sum(looked) < 6 * many.location.size
-
-
-@pytest.mark.parametrize("level", [1e-30, 1e-9, 1e-6])
-def test_quantiles_far_out_invert_the_cdf(level, mixed):
-    np.testing.assert_allclose(mixed.cdf(mixed.quantile(level)), level, rtol=1e-6)
-
-
-@pytest.mark.parametrize("level", [1e-9, 1e-6, 0.001, 0.4, 0.7, 0.999])
-def test_tabled_quantiles_are_near_scipys(level):
-    dof = np.concatenate([np.linspace(2.01, 50, 1000), [1e3, 1e4, 1e6]])
-    np.testing.assert_allclose(standard_quantiles(dof, level), t.ppf(level, dof), rtol=0.005)
-
-
-def test_quantiles_of_a_row_do_not_depend_on_the_others(rng):
-    many = forest_like(rng, 5000)
-    np.testing.assert_array_equal(many.quantile(0.3)[4000:4010], many[4000:4010].quantile(0.3))
-
-
-def test_quantiles_of_no_rows():
-    nothing = np.empty((3, 0))
-    assert StudentMixture(nothing, nothing, nothing).quantile(0.5).shape == (0,)
-
-
-def test_quantiles_do_not_cross(mixed):
-    levels = np.linspace(0.001, 0.999, 200)
-    quantiles = np.stack([mixed.quantile(level) for level in levels])
-    assert (np.diff(quantiles, axis=0) > 0).all()
-
-
-def test_quantile_of_one_component_is_scipys(rng):
-    single = mixture(rng, components=1)
-    for level in LEVELS:
-        expected = t(single.dof[0], single.location[0], single.scale[0]).ppf(level)
-        np.testing.assert_allclose(single.quantile(level), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_samples_are_of_the_cdf(mixed):
@@ -191,6 +87,7 @@ def naive_crps(parts, y):
     return sum(ends) + sum(quad(squared, low, high)[0] for low, high in pairwise(points))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [-40.0, -1.0, 0.3, 7.0])
 def test_crps_is_the_integral_of_the_squared_distance(y, mixed):
     scores = mixed.crps(y)
@@ -198,6 +95,7 @@ def test_crps_is_the_integral_of_the_squared_distance(y, mixed):
         assert scores[row] == pytest.approx(naive_crps(components(mixed, row), y), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_crps_where_components_differ_a_hundredfold_in_scale(rng):
     odd = forest_like(rng, 5)
     scores = odd.crps(np.zeros(5))

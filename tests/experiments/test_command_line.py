@@ -18,6 +18,8 @@ from experiments.suites import SUITES, reduced
 from experiments.tables import AIMPEAK_INPUTS, AIRLINE_INPUTS, BLOG_INPUTS, FOLDER_VARIABLE
 from helpers import Page, browse
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -11,6 +11,8 @@ from evaluation import made_up
 from experiments.figures import FIGURES
 from experiments.store import Results
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", ["aimpeak-rmse", "draws-aimpeak"])
 def test_curves_are_means_over_the_splits_that_all_have(name):

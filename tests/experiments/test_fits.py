@@ -39,6 +39,7 @@ class Interrupted(VSSGPRegressor):
 
 
 class TestTraces:
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", SMALL.traced)
     def test_an_iteration_is_as_many_rows_for_every_method(self, method, monkeypatch):
         suite, cell = replace(SMALL, rows_per_iteration=1600), Fit("aimpeak", "0", method, "trace", 1)
@@ -85,6 +86,7 @@ class TestTraces:
 
 
 class TestConvergence:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("most", "converged"), [(6000, True), (40, False)])
     def test_a_run_says_whether_it_stopped_by_itself(self, most, converged, monkeypatch):
         monkeypatch.setattr(methods, "MOST_STEPS", most)
@@ -105,6 +107,7 @@ class TestConvergence:
         (row,) = run_cell(SMALL, Fit("aimpeak", "0", "VSSGP", "converged", 1), None)
         assert (row["steps"], row["converged"]) == (40, False)
 
+    @pytest.mark.slow
     def test_the_forest_of_the_suites_takes_as_many_steps_as_the_default_one(self):
         X, y, _ = wavy(60)
         default = SpectralForestRegressor(n_trees=1, n_frequencies=2, correct=False, n_jobs=1, random_state=0).fit(X, y)

@@ -85,6 +85,7 @@ def test_a_deviation_is_that_of_rows_the_model_has_not_seen(rng):
 
 
 class TestMachine:
+    @pytest.mark.slow
     def test_peak_memory_grows_with_what_is_held(self):
         before = machine.peak_memory()
         held = np.ones(30_000_000)

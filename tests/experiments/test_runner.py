@@ -15,6 +15,8 @@ from experiments.runner import run
 from experiments.store import Store
 from toy_study import FullDisk, Toy, study
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(tmp_path):

@@ -6,6 +6,8 @@ import pytest
 
 from helpers import small_forest, wavy
 
+pytestmark = pytest.mark.slow
+
 TABLES = {
     "one row": lambda rng: (np.ones((1, 1)), np.ones(1)),
     "two rows": lambda rng: (rng.normal(size=(2, 5)), np.array([1.0, 2.0])),

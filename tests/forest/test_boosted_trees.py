@@ -86,6 +86,7 @@ def unstopped(n_trees):
     return HistGradientBoostingRegressor(max_iter=n_trees, early_stopping=cast(Any, False), random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_values", [7, None])
 def test_trees_on_bins_are_those_that_scikit_learn_grows(rng, n_values):
     X = rng.normal(size=(3000, 3))
@@ -97,6 +98,7 @@ def test_trees_on_bins_are_those_that_scikit_learn_grows(rng, n_values):
     np.testing.assert_allclose(ours.predict(unseen), theirs.predict(unseen), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_trees_on_bins_know_weights(rng):
     X, y, weight = rng.normal(size=(1000, 1)), rng.normal(size=1000), np.ones(1000)
     weight[::2] = 1e-9

@@ -33,6 +33,7 @@ def test_fresh_rows_are_covered_as_said(noise, dof, rng):
         assert np.mean(level <= p) == pytest.approx(p, abs=4 * np.sqrt(2 * p * (1 - p) / 3000))
 
 
+@pytest.mark.slow
 def test_the_factor_of_the_noise_is_found(rng):
     """3,000 normal rows know it to 1.3 % (1 / sqrt(2 n)); what is found may be four times as far off."""
     for factor in (0.5, 1.0, 3.0):
@@ -45,6 +46,7 @@ def test_heavy_tails_are_found(rng):
     assert normal > 20.0
 
 
+@pytest.mark.slow
 def test_spread_follows_who_is_right(rng):
     """Targets around the components' mean pull them together; around one of them, drawn at random, they stay."""
     components, y = simulated(rng, 3000, error=2.0)

@@ -18,6 +18,8 @@ from ssgp.forest.learning import FrequencyLearner
 from ssgp.saving.checkpoints import delete_checkpoint
 from ssgp.spectrum.learner import Learner
 
+pytestmark = pytest.mark.slow
+
 SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 40, "n_frequencies": 8, "n_jobs": 1, "random_state": 0}
 
 

@@ -82,6 +82,7 @@ def test_too_few_rows_are_not_learned_from(rng):
     assert fit_booster(residuals(rng, n=150), seed=0, n_threads=1) is None
 
 
+@pytest.mark.slow
 def test_threads_do_not_matter(rng):
     rows = residuals(rng)
     one, two = (fit_booster(rows, seed=0, n_threads=k) for k in (1, 2))
@@ -90,6 +91,7 @@ def test_threads_do_not_matter(rng):
     np.testing.assert_array_equal(one.predict(rows.X), two.predict(rows.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_the_scale_of_deviations_does_not_matter(factor, rng):
     rows = residuals(rng)

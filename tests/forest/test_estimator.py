@@ -42,6 +42,7 @@ class TestAccuracy:
         assert rmse(latent, model.predict(new)) < 0.04
         assert model.score(X, y) > 0.98
 
+    @pytest.mark.slow
     def test_a_line_goes_on_beyond_the_rows(self):
         x = np.linspace(0, 1, 300)
         model = small_forest().fit(x[:, None], 3 * x + 0.01 * np.random.default_rng(0).normal(size=300))
@@ -111,6 +112,7 @@ class TestOneDistribution:
         np.testing.assert_array_equal(fitted.sample_y(self.X, 3, 7), fitted.sample_y(self.X, 3, 7))
         assert not np.allclose(fitted.sample_y(self.X, 3, 7), fitted.sample_y(self.X, 3, 8))
 
+    @pytest.mark.slow
     def test_units_of_the_target_scale_everything(self):
         X, y, _ = wavy(300)
         plain, scaled = small_forest().fit(X, y), small_forest().fit(X, 1000 * y + 5)
@@ -122,6 +124,7 @@ class TestOneDistribution:
 
 
 class TestSameAnswer:
+    @pytest.mark.slow
     def test_for_any_number_of_threads_and_again(self):
         X, y, _ = wavy(250)
         one, two, again = (small_forest(n_jobs=jobs).fit(X, y) for jobs in (1, 2, 1))
@@ -160,6 +163,7 @@ class TestSameAnswer:
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_interval(X), before)
 
 
+@pytest.mark.slow
 class TestSampleWeight:
     def test_rows_of_weight_zero_are_not_there(self):
         X, y, _ = wavy(300)
@@ -191,6 +195,7 @@ class TestSampleWeight:
 
 
 class TestSettings:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "settings",
         [
@@ -217,6 +222,7 @@ class TestSettings:
         assert np.median(std) < 0.4
         assert model.kernel_ in KERNELS
 
+    @pytest.mark.slow
     def test_sizes_are_as_set(self):
         X, y, _ = wavy(600)
         model = small_forest(leaf_size=300).fit(X, y)
@@ -229,6 +235,7 @@ class TestSettings:
             small_forest(average_prunings=True).fit(X, y)
         assert told[0].filename == __file__
 
+    @pytest.mark.slow
     def test_time_is_kept(self):
         """Of a fit that takes far longer; the machine may become ten times as slow as it thought it was."""
         X, y, latent = wavy(4000)
@@ -245,12 +252,14 @@ class TestSettings:
         assert model.n_trees_ >= 1
         assert np.isfinite(model.predict_interval(X)).all()
 
+    @pytest.mark.slow
     def test_almost_no_time_is_enough_for_a_large_table(self):
         X, y, latent = wavy(20_000, d=4)
         model = SpectralForestRegressor(max_time=0.05, n_jobs=1, random_state=0).fit(X, y)
         assert rmse(latent[:1000], model.predict(X[:1000])) < 1.0
         assert np.isfinite(model.predict_interval(X[:1000])).all()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_sketches", [1, 3])
     def test_models_are_half_precision_vectors_and_little_else(self, n_sketches):
         """Two bytes for each entry of the leaves' weights and sketches; the trees and scales add a third at most."""
@@ -265,6 +274,7 @@ class TestSettings:
         assert 2 * entries <= model._fitted.forest.nbytes() - waves <= 2.7 * entries
         assert model._fitted.forest.nbytes() < X.nbytes + y.nbytes
 
+    @pytest.mark.slow
     def test_verbose_prints_steps_and_trees(self, capsys):
         X, y, _ = wavy(100)
         small_forest(verbose=1).fit(X, y)
@@ -274,6 +284,7 @@ class TestSettings:
         small_forest().fit(X, y)
         assert not capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_a_random_state_object_gives_another_forest_every_time(self):
         X, y, _ = wavy(200)
         state = np.random.RandomState(0)
@@ -281,6 +292,7 @@ class TestSettings:
         assert not np.array_equal(model.fit(X, y).predict(X), model.fit(X, y).predict(X))
 
 
+@pytest.mark.slow
 class TestImportances:
     def test_rank_the_inputs_and_sum_to_one(self):
         X, y, _ = wavy(1000, d=4)
@@ -316,6 +328,7 @@ def test_nothing_can_be_asked_before_fit():
             ask(X, y)
 
 
+@pytest.mark.slow
 class TestCorrection:
     """An effect of the day that all regions share, far too rough for waves."""
 
@@ -355,6 +368,7 @@ class TestCorrection:
         assert np.abs(model.predict_quantiles(X[:500], [0.5])[:, 0] - mean).max() < 0.5 * deviation.max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("max_iter", "n_iter"), [("auto", 1500), (2746, 2746), (2747, 2454)])
 def test_few_steps_are_never_cut_short(max_iter, n_iter):
     """Eleven looks, one every 100 steps, have to fit into the first three fifths of the second round."""

@@ -11,6 +11,8 @@ from ssgp._utils.progress import observed
 from ssgp.forest.builder import LEAST_FITTED_ROWS
 from ssgp.forest.sizes import MemoryShares
 
+pytestmark = pytest.mark.slow
+
 N_ROWS = 6000
 SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 60, "random_state": 0}
 

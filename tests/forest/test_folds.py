@@ -90,6 +90,7 @@ def test_folds_of_different_numbers_of_trees_are_pooled(rng):
     assert calibration.noise == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [False, True], ids=["fitted", "refitted"])
 def test_the_leaves_that_are_delivered_are_those_of_the_folds(more, monkeypatch):
     """The largest leaves have no ancestors in a fold, so that whether to shrink leaves does not matter to them."""

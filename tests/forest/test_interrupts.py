@@ -12,6 +12,8 @@ from ssgp.forest.fitted import Forest
 from ssgp.forest.nodes import fit_tree
 from ssgp.metrics import rmse
 
+pytestmark = pytest.mark.slow
+
 
 class TestInterrupts:
     def stop_at(self, monkeypatch, n_iter, what):

@@ -1,11 +1,13 @@
 """Frequencies learned from some blocks of large tables."""
 
 import numpy as np
+import pytest
 
 from helpers import small_forest, wavy
 from ssgp.metrics import rmse
 
 
+@pytest.mark.slow
 def test_a_large_table_of_few_different_rows(monkeypatch):
     monkeypatch.setattr("ssgp.forest.learning.LEARNING_ROWS", 300)
     rng = np.random.default_rng(0)
@@ -15,6 +17,7 @@ def test_a_large_table_of_few_different_rows(monkeypatch):
     assert rmse(X.sum(axis=1), model.predict(X)) < 0.05
 
 
+@pytest.mark.slow
 def test_a_table_larger_than_learning_needs_is_learned_from_some_blocks(monkeypatch):
     monkeypatch.setattr("ssgp.forest.learning.LEARNING_ROWS", 300)
     X, y, latent = wavy(1500)

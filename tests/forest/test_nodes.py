@@ -158,6 +158,7 @@ def skeleton(rows, features):
     return TreeSkeleton(partition, features, 0, SHAPE.leaves_per_node)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rows_does_not_matter(rows, skeleton, rng):
     order = rng.permutation(N_ROWS)
     one, left_out = fit_tree(MemoryTable(rows), skeleton, RIDGE, "exact", True, range(2))
@@ -173,6 +174,7 @@ def test_the_order_of_the_rows_does_not_matter(rows, skeleton, rng):
     np.testing.assert_allclose(by_row, again, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_noise_of_rows_left_out_is_that_of_their_nodes(rows, skeleton):
     tree, left_out = fit_tree(MemoryTable(rows), skeleton, RIDGE, 1, True, [0])
     assert left_out is not None
@@ -182,6 +184,7 @@ def test_noise_of_rows_left_out_is_that_of_their_nodes(rows, skeleton):
     assert fit_tree(MemoryTable(rows), skeleton, RIDGE, 1, True)[1] is None
 
 
+@pytest.mark.slow
 def test_a_sketch_is_unbiased(rows, skeleton):
     """Mean leverage of all rows over 60 seeds, within 4 standard errors of the exact one."""
     phi = skeleton.features(rows.X)

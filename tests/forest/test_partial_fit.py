@@ -8,6 +8,8 @@ import pytest
 from helpers import small_forest, wavy
 from ssgp.metrics import rmse
 
+pytestmark = pytest.mark.slow
+
 
 class TestPartialFit:
     def halves(self):

@@ -7,6 +7,7 @@ from ssgp import plot
 
 
 class TestBound:
+    @pytest.mark.slow
     def test_is_in_nats_a_row_and_smoothed_by_a_running_mean(self, fitted):
         model = fitted("forest")
         display = plot.BoundDisplay.from_estimator(model)
@@ -20,6 +21,7 @@ class TestBound:
         np.testing.assert_array_equal(display.smooth(), [np.nan, 1.0, 3.0])
         assert display.ax_.get_ylim() == pytest.approx((0.9, 3.1))
 
+    @pytest.mark.slow
     def test_where_there_is_none_the_message_says_so(self, fitted):
         with pytest.raises(ValueError, match="ExactGPRegressor has no trace of a bound"):
             plot.BoundDisplay.from_estimator(fitted("exact"))

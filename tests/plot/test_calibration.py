@@ -23,6 +23,7 @@ def within(shares, band):
 
 
 class TestCalibration:
+    @pytest.mark.slow
     def test_pit_of_a_normal_model_is_scipys(self, data, fitted):
         mean, deviation = fitted("ssgp").predict(data[0], return_std=True)
         display = plot.PITDisplay.from_estimator(fitted("ssgp"), *data)
@@ -30,6 +31,7 @@ class TestCalibration:
         given = plot.PITDisplay.from_predictions(data[1], mean, deviation)
         np.testing.assert_allclose(given.pit, display.pit, atol=1e-12)
 
+    @pytest.mark.slow
     def test_pit_of_a_forest_is_that_of_its_mixture(self, data, fitted):
         display = plot.PITDisplay.from_estimator(fitted("forest"), *data)
         np.testing.assert_array_equal(display.pit, fitted("forest").cdf(*data))
@@ -58,6 +60,7 @@ class TestCalibration:
         expected = np.array([central_counts(int(size), level) for size in sizes])
         np.testing.assert_allclose(np.column_stack([sizes * low, sizes * high]), expected)
 
+    @pytest.mark.slow
     def test_right_predictions_are_in_the_bands_95_times_in_a_hundred(self, rng):
         """Somewhat more often, as counts are whole."""
         inside, grouped = [], []
@@ -80,6 +83,7 @@ class TestCalibration:
             by_deviation = plot.CoverageByDeviationDisplay.from_predictions(*given, n_groups=2)
             assert not within(by_deviation.groups.covered, by_deviation.band()).any()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["forest", "ssgp"])
     def test_coverage_is_a_count_of_intervals(self, data, fitted, name):
         display = plot.CoverageDisplay.from_estimator(fitted(name), *data)

@@ -22,6 +22,7 @@ class TestDisplays:
         assert display.plot().ax_ is not axes
         assert dict(mpl.rcParams) == before
 
+    @pytest.mark.slow
     def test_rows_drawn_from_large_tables_are_said_and_seeded(self, data, fitted):
         draws = [
             plot.PITDisplay.from_estimator(fitted("ssgp"), *data, max_rows=50, random_state=seed) for seed in (0, 0, 1)
@@ -31,6 +32,7 @@ class TestDisplays:
         np.testing.assert_array_equal(draws[0].pit, draws[1].pit)
         assert not np.array_equal(draws[0].pit, draws[2].pit)
 
+    @pytest.mark.slow
     def test_matplotlib_is_not_needed_to_import(self):
         code = "import sys, ssgp.plot, ssgp.report; assert 'matplotlib' not in sys.modules"
         subprocess.run([sys.executable, "-c", code], check=True)

@@ -88,6 +88,7 @@ class TestEffects:
         display = plot.EffectDisplay.from_estimator(pipeline, table.assign(when=when), "when", part=2)
         assert display.variation.values.tolist() == when[:4].tolist()
 
+    @pytest.mark.slow
     def test_of_times_with_a_zone_and_of_text_that_is_time(self):
         table, y = mixed_rows(100)
         zoned = table.assign(when=table["when"].dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin"))

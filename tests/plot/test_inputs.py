@@ -12,6 +12,7 @@ from helpers import small_forest
 from ssgp import SSGPRegressor, plot
 
 
+@pytest.mark.slow
 def test_names_of_columns_come_from_the_table_the_model_or_the_caller(data):
     X, y = data
     table: Any = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
@@ -27,6 +28,7 @@ def test_names_of_columns_come_from_the_table_the_model_or_the_caller(data):
         plot.ImportanceDisplay.from_estimator(named, table, y, feature_names=["p", "q", "r"])
 
 
+@pytest.mark.slow
 def test_other_steps_before_the_regressor_are_fine(data):
     X, y = data
     scaler, forest = StandardScaler(), small_forest()

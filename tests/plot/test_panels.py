@@ -6,6 +6,7 @@ from plot_rows import REGRESSORS, mixed_rows
 from ssgp import plot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_every_regressor_has_every_picture(data, fitted, name):
     model, (X, y) = fitted(name), (data[0][:60], data[1][:60])

@@ -39,6 +39,7 @@ class TestNamesWithDollarSigns:
 
     target = "cost_$_new ($)"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("display", [plot.EffectDisplay, plot.UncertaintyDisplay])
     def test_are_shown_as_they_are_by_column(self, priced, display):
         table, _ = priced_rows()

@@ -31,6 +31,7 @@ class TestUncertainty:
         assert display.sizes.sum() == 400
         assert display.sizes.min() > 90
 
+    @pytest.mark.slow
     def test_few_values_have_a_bin_each_and_missing_ones_none(self):
         table = pd.DataFrame({"n": [1.0, 2.0, 4.0, np.nan] * 30, "z": np.linspace(0, 1, 120)})
         model = make_pipeline(TableEncoder(), SSGPRegressor(n_frequencies=3, max_iter=3)).fit(table, table["z"])

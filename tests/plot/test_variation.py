@@ -18,6 +18,7 @@ def with_column(table, name, column):
 class TestColumnsWithoutAValue:
     """Nulls, NaN and empty text are all missing to the encoder, and are all missing here."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "missing"),
         [
@@ -42,6 +43,7 @@ class TestColumnsWithoutAValue:
             with pytest.raises(ValueError, match=f"column '{name}' has no values in these rows"):
                 display.from_estimator(pipeline, rows, name)
 
+    @pytest.mark.slow
     def test_of_text_that_is_time_have_none_either(self):
         table, y = mixed_rows(100)
         text = table.assign(when=table["when"].dt.strftime("%Y-%m-%dT%H:%M"))

@@ -50,6 +50,7 @@ def test_right_intervals_are_seldom_said_to_hold_too_few_or_too_many(rng):
 class TestLettersThatMatplotlibHasNot:
     """Its font is not the page's: there the browser writes."""
 
+    @pytest.mark.slow
     def test_are_on_the_page_without_a_warning(self, tmp_path):
         table, y = trips(60)
         rows = table.assign(line=table["line"].replace({"red": "東京"})).rename(columns={"weight <kg>": "重さ"})

@@ -11,6 +11,8 @@ from ssgp import ExactGPRegressor, TableEncoder
 from ssgp.report import write_report
 from table_rows import trips
 
+pytestmark = pytest.mark.slow
+
 FIGURES = {
     "accuracy": 2,
     "calibration": 4,

@@ -133,6 +133,7 @@ def test_many_rows_find_the_blocks_that_few_do(rng):
     assert tree.assign(X[:0]).shape == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 8, 60])
 def test_a_row_that_many_are_like_finds_its_leaf_alone_and_among_others(d, rng):
     X = rng.normal(size=(2000, d)).astype(np.float32)

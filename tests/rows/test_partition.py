@@ -15,6 +15,7 @@ def build(builder, X, n_blocks, seed=0, metric=None):
     return builder(X, n_blocks, np.random.default_rng(seed), metric)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", BUILDERS)
 @pytest.mark.parametrize(("n", "p"), [(1000, 7), (100, 100), (37, 5), (50, 1), (3, 2), (1, 1)])
 def test_blocks_are_even_to_within_one_row(builder, n, p, rng):

@@ -30,6 +30,8 @@ from ssgp.saving.model_files import SavedModelError, read_summary
 from ssgp.spectrum.bases import Normal, StudentT
 from ssgp.stored import KINDS
 
+pytestmark = pytest.mark.slow
+
 X, Y, _ = wavy(400, d=3)
 NEW, NEW_Y, _ = wavy(90, seed=1, d=3)
 SMALL: dict[str, Any] = {"n_frequencies": 5, "max_iter": 40, "n_draws": 2, "random_state": 0}
@@ -82,6 +84,7 @@ def new():
     return pd.DataFrame(NEW, columns=pd.Index(["a", "b", "c"]))
 
 
+@pytest.mark.slow
 def test_a_loaded_model_predicts_the_same_to_the_last_bit(fitted, path, new):
     ssgp.save(fitted, path)
     loaded = ssgp.load(path)
@@ -111,6 +114,7 @@ def test_pickling_still_works(fitted, new):
     same(pickle.loads(pickle.dumps(fitted)).predict(new), fitted.predict(new))
 
 
+@pytest.mark.slow
 def test_skops_works(fitted, new):
     io = pytest.importorskip("skops.io", reason="skops is not installed")
     data = io.dumps(fitted)
@@ -149,6 +153,7 @@ def test_a_file_holds_nothing_twice(corrected, path):
         assert tree.features is skeleton.features
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["forest", "svb", "svb, robbins-monro"])
 def test_more_rows_join_a_loaded_model_as_they_would_have_joined_the_first(name, path):
     settings = {"batch_size": 50} if "svb" in name else {}

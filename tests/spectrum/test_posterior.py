@@ -51,6 +51,7 @@ def test_score_is_the_gradient_of_the_log_density(kind, base, rng):
     np.testing.assert_allclose(posterior.score(alpha), numeric, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_have_the_mean_and_covariance_of_the_map(kind, rng):
     parameters = random_parameters(kind, rng)
@@ -70,6 +71,7 @@ def test_split_reads_frequencies_row_by_row(rng):
     np.testing.assert_array_equal(weights, [[4, 5, 6, 7]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("base", [Normal(), StudentT(5.0), Laplace(), Logistic()], ids=repr)
 def test_divergence_against_its_monte_carlo_mean(kind, base, rng):

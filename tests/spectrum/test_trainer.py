@@ -66,6 +66,7 @@ def test_gradient_against_central_differences(kind, base, weighted, rng):
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", [1.0, np.array([[0.4], [2.5]])], ids=["normal", "tail"])
 @pytest.mark.parametrize("trend", [False, True], ids=["waves", "trend"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -121,6 +122,7 @@ def test_mean_over_all_blocks_is_the_full_gradient(kind, weighted, rng):
     np.testing.assert_allclose(np.mean(gradients, axis=0), gradient, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["triangular", "full"])
 def test_mean_over_blocks_and_z_is_the_exact_gradient(kind, rng):
     """Proposition 2: against Gauss-Hermite quadrature over z, within 4.5 standard errors of each entry."""
@@ -151,6 +153,7 @@ def _quadrature(sizes):
     return zip(nodes.reshape(-1, len(sizes)), weights.ravel(), strict=True)
 
 
+@pytest.mark.slow
 class TestBoundIsALowerBound:
     """With one frequency of one input the evidence is a one-dimensional integral."""
 
@@ -223,6 +226,7 @@ def test_weights_count_rows_in_the_bound(rng):
     np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_mixing_matrix_learns_the_dependence(rng):
     """Two features that are nearly the same: only a joint posterior can know their sum but not their difference."""
     X = np.linspace(-0.3, 0.3, 200)[:, None]

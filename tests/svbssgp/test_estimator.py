@@ -12,6 +12,7 @@ from ssgp import SVBSSGPRegressor
 from ssgp.metrics import coverage, mnlp, rmse
 
 
+@pytest.mark.slow
 def test_recovers_known_frequencies_and_noise(rng):
     """Two waves of known frequency and noise of deviation 0.2, from 4,000 rows."""
     X = rng.uniform(-1, 1, size=(4000, 1))
@@ -25,6 +26,7 @@ def test_recovers_known_frequencies_and_noise(rng):
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.2, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["global", "local"])
 def test_predicts_a_smooth_function_and_knows_how_well(objective, waves, rng):
     X, y, _ = waves
@@ -38,6 +40,7 @@ def test_predicts_a_smooth_function_and_knows_how_well(objective, waves, rng):
     assert mnlp(y_new, mean, std) < -0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("posterior", ["full", "triangular", "block", "diagonal"])
 @pytest.mark.parametrize("base", ["normal", "student-t", "laplace", "logistic"])
 def test_every_posterior_and_base_learns(posterior, base, waves):
@@ -58,6 +61,7 @@ class UsersBase(Shifted):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("posterior", ["full", "triangular"])
 def test_a_users_base_learns(posterior, waves):
     X, y, latent = waves
@@ -68,6 +72,7 @@ def test_a_users_base_learns(posterior, waves):
     assert rmse(latent, model.predict(X)) < 0.3 * latent.std()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -113,6 +118,7 @@ def test_the_bound_is_of_the_targets_own_density(waves):
     np.testing.assert_allclose(bound - scaled, np.log(1e5), rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x_unit", [1e-3, 1.0, 1e3])
 def test_without_normalisation_units_do_not_matter_either(x_unit, waves):
     X, y, latent = waves
@@ -123,6 +129,7 @@ def test_without_normalisation_units_do_not_matter_either(x_unit, waves):
     assert 0.9 < coverage(1e4 * y, mean, std) < 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
 def test_the_local_objective_learns_where_there_is_hardly_any_noise(noise, waves, rng):
     """No step is lost to a matrix that float32 sums leave indefinite: that would be a warning, here an error."""
@@ -178,6 +185,7 @@ def test_units_change_nothing(waves):
 
 
 class TestSameSeedSameAnswer:
+    @pytest.mark.slow
     @pytest.mark.parametrize("objective", ["global", "local"])
     def test_on_one_thread_or_many(self, objective, waves):
         X, y, _ = waves
@@ -192,6 +200,7 @@ class TestSameSeedSameAnswer:
         other = quick(max_iter=50, random_state=1).fit(X, y).predict(X)
         assert not np.allclose(quick(max_iter=50).fit(X, y).predict(X), other)
 
+    @pytest.mark.slow
     def test_rows_alone_or_together(self, waves):
         X, y, _ = waves
         model = quick(max_iter=50, n_blocks=10).fit(X, y)
@@ -200,12 +209,14 @@ class TestSameSeedSameAnswer:
 
 
 class TestStopping:
+    @pytest.mark.slow
     def test_early_on_a_plateau(self, rng):
         X = rng.normal(size=(300, 1))
         model = quick(max_iter=20_000, tol=1e-2).fit(X, rng.normal(size=300))
         assert model.n_iter_ < 10_000
         assert len(model.bound_trace_) == model.n_iter_
 
+    @pytest.mark.slow
     def test_never_early_without_a_tolerance(self, rng):
         X = rng.normal(size=(50, 1))
         assert quick(max_iter=900, tol=None).fit(X, X[:, 0]).n_iter_ == 900
@@ -276,6 +287,7 @@ def test_verbose_prints_about_ten_lines(waves, capsys):
     assert lines[0].startswith("step 10/100  bound per row ")
 
 
+@pytest.mark.slow
 def test_memory_of_prediction_does_not_grow_with_the_rows(waves):
     """Beyond rows in and predictions out: traced peaks at 200,000 and 600,000 rows are alike."""
     import tracemalloc
@@ -292,6 +304,7 @@ def test_memory_of_prediction_does_not_grow_with_the_rows(waves):
     assert peaks[1] < peaks[0] + 20e6
 
 
+@pytest.mark.slow
 def test_local_noise_is_learned_beside_a_target_that_is_not_centred():
     """The prior of the blocks' noise is relative to the target's variance, not to its mean square."""
     X, y, _ = wavy(300, noise=0.05)
@@ -300,6 +313,7 @@ def test_local_noise_is_learned_beside_a_target_that_is_not_centred():
     assert np.sqrt(model.noise_variance_) < 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("max_iter", "n_iter"), [(1831, 1831), (1832, 1539)])
 def test_few_steps_are_never_cut_short(max_iter, n_iter):
     """Eleven looks, one every 100 steps, have to fit into the first three fifths."""

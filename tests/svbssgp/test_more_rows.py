@@ -61,6 +61,7 @@ class TestPartialFit:
             y[1000:], quick(**still).fit(X[:1000], y[:1000]).predict(X[1000:])
         )
 
+    @pytest.mark.slow
     def test_many_small_calls_are_as_good_as_one(self, waves, rng):
         X, y, latent = waves
         one = quick(max_iter=600).fit(X[:1000], y[:1000]).partial_fit(X[1000:], y[1000:])

@@ -58,6 +58,7 @@ def joined(batches):
     return np.concatenate([X for X, *_ in batches])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("batch_rows", [1, 77, 500, 2000])
 @pytest.mark.parametrize("max_rows", [N_SAMPLED, N_ROWS])
@@ -100,6 +101,7 @@ def test_medians_are_those_of_the_sample():
     np.testing.assert_array_equal(encoded[:, column + 1], size.isna())
 
 
+@pytest.mark.slow
 def test_a_forest_fed_with_batches_is_the_pipeline_of_the_whole_table():
     table, y = towns(600)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 600)

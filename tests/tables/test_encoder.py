@@ -192,6 +192,7 @@ def test_output_as_a_table(library, frame):
     assert list(out.columns) == list(encoder.get_feature_names_out())
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_with_a_file_in_between(tmp_path):
     table, y = mixed_table(300)
     model: Any = make_pipeline(TableEncoder(), small_forest(n_trees=2, max_iter=10)).fit(table, y)

@@ -146,11 +146,24 @@ def test_names_that_are_close_are_suggested(tmp_path):
         open_table(write(tmp_path / "table.csv").rename(tmp_path / "table.xlsx"))
 
 
-def test_a_value_of_another_type_is_told_with_its_column(tmp_path):
+@pytest.fixture
+def arrow_threads():
+    """A setter of the number of threads that Arrow has, which is what it was again afterwards."""
+    usual = pa.cpu_count()
+    yield pa.set_cpu_count
+    pa.set_cpu_count(usual)
+
+
+@pytest.mark.parametrize(("n_threads", "row"), [(1, "Row #3: "), (2, "")])
+def test_a_value_of_another_type_is_told_with_its_column(n_threads, row, arrow_threads, tmp_path):
+    """Arrow adds the line of the file where it reads with one thread."""
+    arrow_threads(n_threads)
     (tmp_path / "a.csv").write_text("name,size\nant,1\nbee,big\n")
     source = open_table(tmp_path / "a.csv", {"size": pa.float64()})
-    with pytest.raises(TableFileError, match=r"column 'size': CSV conversion error to double: invalid value 'big'"):
-        list(source.batches(["size"]))
+    message = f"column 'size': {row}CSV conversion error to double: invalid value 'big'"
+    for read in (source.read, lambda: list(source.batches(["size"]))):
+        with pytest.raises(TableFileError, match=f": {message}$"):
+            read()
 
 
 def test_a_table_without_rows_has_no_batches(tmp_path):

@@ -79,6 +79,7 @@ def website(request, tmp_path):
         server.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_a_web_server(website, suffix, tmp_path):
     path = tmp_path / f"table{suffix}"

@@ -1,9 +1,11 @@
-"""Tables as users have them, and mistakes as users make them; warnings are errors here."""
+"""Tables as users have them, and mistakes as users make them, of the paper's regressor; warnings are errors here."""
 
 import numpy as np
 import pytest
 
 from helpers import quick
+
+pytestmark = pytest.mark.slow
 
 
 class TestSampleWeight:
