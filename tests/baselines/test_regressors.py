@@ -1,5 +1,7 @@
 """What SSGP, VSSGP, DTC+, PIC+ and the exact process have in common."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn import clone
@@ -62,7 +64,8 @@ def test_everything_is_of_one_distribution(fitted, rows):
 def test_units_do_not_matter(fitted, rows):
     """A table in other units gives the same predictions in other units, to rounding and what ascents make of it."""
     (_, model), ((X, y), (new, *_)) = fitted, rows
-    other = clone(model).fit(1e3 * X + 5e4, 1e-3 * y - 7.0)
+    other: Any = clone(model)
+    other.fit(1e3 * X + 5e4, 1e-3 * y - 7.0)
     np.testing.assert_allclose((other.predict(1e3 * new + 5e4) + 7.0) * 1e3, model.predict(new), atol=0.03)
 
 
