@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 
 import ssgp
 from helpers import quick, small_forest
@@ -119,3 +120,12 @@ class TestCommandLine:
         command = commands.commands[name] if name else commands
         options = [option for taken in command.params for option in (*taken.opts, *taken.secondary_opts)]
         assert sorted(options) == BEFORE["commands"][name]
+
+
+@pytest.mark.parametrize(
+    ("name", "keywords"), [("DTCRegressor", {"latent"}), ("SVBSSGPRegressor", {"latent", "gamma", "blocks"})]
+)
+def test_scikit_learn_can_be_asked_to_pass_the_keywords_of_predict_on(name, keywords):
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = getattr(ssgp, name)().set_predict_request(**dict.fromkeys(keywords, True))
+        assert model.get_metadata_routing().predict.requests.items() >= dict.fromkeys(keywords, True).items()

@@ -1,7 +1,7 @@
 """Predictions of regressors with normal distributions and the same noise everywhere."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ class GaussianRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEs
 
     Subclasses implement `_latent`.
     """
+
+    # What scikit-learn may pass on to `predict`, which its signature does not show.
+    __metadata_request__predict: ClassVar[dict[str, None]] = {"latent": None}
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]

@@ -1,6 +1,6 @@
 """Attributes and predictions of a fitted regressor with blocks."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,9 @@ class BlockRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, Reg
 
     The attributes are those of `ssgp.svbssgp.fitted.fitted_attributes`.
     """
+
+    # What scikit-learn may pass on to `predict`, which its signature does not show.
+    __metadata_request__predict: ClassVar[dict[str, None]] = {"latent": None, "gamma": None, "blocks": None}
 
     gamma: float
     n_jobs: int | None
