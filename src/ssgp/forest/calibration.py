@@ -41,9 +41,14 @@ class Components:
         """The same with the locations of all components moved by (n,)."""
         return replace(self, mean=self.mean + by)
 
+    @property
+    def noise_variance(self) -> Array:
+        """Estimates b_n / a_n of the noise variance, shape (T, n)."""
+        return self.scale / self.shape
+
     def noise_deviation(self) -> Array:
         """Deviations of the noise, averaged over the components as variances, shape (n,)."""
-        return np.sqrt((self.scale / self.shape).mean(axis=0))
+        return np.sqrt(self.noise_variance.mean(axis=0))
 
     def every(self, step: int, first: int) -> "Components":
         """Components `first`, `first` + `step`, and so on."""
@@ -91,13 +96,13 @@ class Calibration:
         """The calibrated mixture of the components."""
         mean = components.mean.mean(axis=0)
         location = mean + self.spread * (components.mean - mean)
-        squared = components.scale / components.shape * (1.0 + self.leverage * components.leverage)
+        squared = components.noise_variance * (1.0 + self.leverage * components.leverage)
         return StudentMixture(location, self.noise * np.sqrt(squared), self._dof(components))
 
     def noise_variance(self, components: Components) -> Array:
         """Variance of the noise alone, averaged over the components, shape (n,)."""
         dof = self._dof(components)
-        variance = self.noise**2 * components.scale / components.shape * dof / (dof - 2.0)
+        variance = self.noise**2 * components.noise_variance * dof / (dof - 2.0)
         return variance.mean(axis=0)
 
     def _dof(self, components: Components) -> Array:
