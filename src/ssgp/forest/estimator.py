@@ -77,8 +77,8 @@ default="squared-exponential"
     average_prunings : bool
         Without effect; it will be removed in ssgp 0.2.
     n_sketches : int or "exact", default=1
-        Random projections kept of a leaf's covariance; ``"exact"`` keeps all of it, in (2m)^2 numbers, which
-        `max_memory` does not count.
+        Random projections kept of a leaf's covariance; ``"exact"`` keeps all of it, in (2m + 1 + d)^2 numbers,
+        about a hundred times the memory of the whole model at its default sizes, which `max_memory` does not count.
     correct : bool, default=True
         Whether boosted trees, fitted to the errors of trees on rows they left out, correct the errors that leaves have
         in common: effects of a day or a category that have too few rows in any one leaf. How much of the correction
