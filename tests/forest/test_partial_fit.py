@@ -1,6 +1,7 @@
 """Forests that get more rows, or begin where they ended: partial_fit and warm_start."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +88,38 @@ class TestPartialFit:
         assert rmse(latent, model.predict(X)) < 0.15
         model.partial_fit(*second)
         assert model.n_iter_ == 80
+
+    def test_callbacks_see_steps_and_the_end(self):
+        pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
+        first, second, _, (X, _) = self.halves()
+        ended = []
+
+        class Recorder:
+            def setup(self, estimator, context): ...
+
+            def teardown(self, estimator, context): ...
+
+            def on_fit_task_begin(self, estimator, context): ...
+
+            def on_fit_task_end(self, estimator, context, *, fitted_estimator: Any = None):
+                last = context.task_name != "step"
+                ended.append(
+                    (context.task_name, fitted_estimator.n_iter_, fitted_estimator.predict(X) if last else None)
+                )
+
+        model = small_forest(keep_rows=True, n_trees=2).fit(*first).set_callbacks(Recorder())
+        model.partial_fit(*second, n_steps=3)
+        assert [name == "step" for name, _, _ in ended] == [True, True, True, False]
+        assert [n_iter for _, n_iter, _ in ended] == [61, 62, 63, 63]
+        np.testing.assert_array_equal(ended[-1][2], model.predict(X))
+
+    def test_verbose_ones_print_steps_and_trees(self, capsys):
+        first, second, *_ = self.halves()
+        model = small_forest(keep_rows=True, n_trees=2).fit(*first).set_params(verbose=1)
+        model.partial_fit(*second, n_steps=3)
+        out = capsys.readouterr().out
+        assert "step 3/3" in out
+        assert "tree 2/2" in out
 
     def test_needs_rows_that_were_kept(self):
         first, second, *_ = self.halves()

@@ -1,6 +1,6 @@
 """The spectral forest: many small sparse spectrum models, averaged, that say how sure they are."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -376,17 +376,10 @@ default="squared-exponential"
         last = self._last()
         settings = self._settings(rows, seed, last)
         budget.kept.begin(lambda: self._identity(rows, seed))
-        hooks: list[StepHooks] = []
+        self._fitted = fit_forest(rows, units, settings, budget, last, self._hooks)
 
-        def make_hooks(n_steps: int, snapshot: Callable[[], FittedForest]) -> StepHooks:
-            hooks.append(self._hooks(n_steps, snapshot))
-            return hooks[0]
-
-        self._fitted = fit_forest(rows, units, settings, budget, last, make_hooks)
-        hooks[0].close({"_fitted": self._fitted})
-
-    def _hooks(self, n_steps: int, snapshot: Callable[[], FittedForest]) -> StepHooks:
-        return StepHooks(self, n_steps, lambda: {"_fitted": snapshot()}, None, self.verbose)
+    def _hooks(self, n_steps: int, attributes: Callable[[], Mapping[str, Any]]) -> StepHooks:
+        return StepHooks(self, n_steps, attributes, None, self.verbose)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(

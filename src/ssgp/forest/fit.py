@@ -1,8 +1,9 @@
 """What fitting a forest does once everything is checked: learn the frequencies, then build the trees."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import log
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +35,9 @@ CHECKPOINTED = (
     *(BisectingTree, HalfPrecision, LeafFeatures, LeaveOneOut),
     *(Level, NoisePrior, SpectralTree, TreeSkeleton),
 )
-# Makes hooks for a number of steps and a function that returns the model as it would be if learning stopped now.
-MakeHooks = Callable[[int, Callable[[], FittedForest]], StepHooks]
+# Makes hooks for a number of steps and a function that returns the estimator's attributes as they would be if learning
+# stopped now.
+MakeHooks = Callable[[int, Callable[[], Mapping[str, Any]]], StepHooks]
 
 
 def fit_forest(
@@ -61,31 +63,47 @@ def fit_forest(
     start : Parameters or None
         Where learning begins; None for the prior.
     make_hooks : callable
-        Makes what is told of every step and tree.
+        Makes what is told of every step and tree, and of the end.
     """
     learner = FrequencyLearner(rows.sample, settings, budget, start)
-    kernel, parameters, bounds = learner.choose_kernel(), learner.initial(), list[float]()
-
-    def snapshot() -> FittedForest:
-        # A forest on the way, which nobody is told of, is not what is kept.
-        return _build(rows, units, settings, Budget(budget.deadline), kernel, parameters.copy(), bounds)
-
-    hooks = make_hooks(settings.sizes.max_iter, snapshot)
-    learner.learn(kernel, parameters, bounds, _teller(hooks, units, bounds))
-    return _build(rows, units, settings, replace(budget, hooks=hooks), kernel, parameters, bounds)
+    return _learn_and_build(learner, learner.choose_kernel(), rows, units, make_hooks)
 
 
 def learn_more(
     last: FittedForest, rows: TrainingRows, settings: ForestSettings, n_steps: int, make_hooks: MakeHooks
 ) -> FittedForest:
     """So many more learning steps on these rows, and a forest of all of them."""
-    settings = settings.with_sizes(max_iter=n_steps)
-    learner = FrequencyLearner(rows.sample, settings, Budget(), last.parameters)
+    learner = FrequencyLearner(rows.sample, settings.with_sizes(max_iter=n_steps), Budget(), last.parameters)
+    return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.bound_trace)
+
+
+def _learn_and_build(
+    learner: FrequencyLearner,
+    kernel: str,
+    rows: TrainingRows,
+    units: Standardizer,
+    make_hooks: MakeHooks,
+    earlier_bounds: Array | None = None,
+) -> FittedForest:
+    """Both halves of a fit, of which the hooks are told until its end; bounds go on from earlier ones."""
+    settings, budget = learner.settings, learner.budget
     parameters, bounds = learner.initial(), list[float]()
-    hooks = make_hooks(n_steps, lambda: last)
-    learner.learn(last.kernel, parameters, bounds, _teller(hooks, last.units, bounds))
-    fitted = _build(rows, last.units, settings, Budget(), last.kernel, parameters, bounds)
-    return replace(fitted, bound_trace=np.concatenate([last.bound_trace, fitted.bound_trace]))
+
+    def build(parameters: Parameters, budget: Budget) -> FittedForest:
+        fitted = _build(rows, units, settings, budget, kernel, parameters, bounds)
+        if earlier_bounds is None:
+            return fitted
+        return replace(fitted, bound_trace=np.concatenate([earlier_bounds, fitted.bound_trace]))
+
+    def snapshot() -> dict[str, FittedForest]:
+        # A forest on the way, which nobody is told of, is not what is kept.
+        return {"_fitted": build(parameters.copy(), Budget(budget.deadline))}
+
+    hooks = make_hooks(settings.sizes.max_iter, snapshot)
+    learner.learn(kernel, parameters, bounds, _teller(hooks, units, bounds))
+    fitted = build(parameters, replace(budget, hooks=hooks))
+    hooks.close({"_fitted": fitted})
+    return fitted
 
 
 def refit_forest(last: FittedForest, rows: Rows, settings: ForestSettings) -> FittedForest:
