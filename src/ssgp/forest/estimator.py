@@ -28,7 +28,6 @@ from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_sizes
-from ssgp.rows.blocks import Rows
 from ssgp.rows.row_files import gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
@@ -303,7 +302,7 @@ default="squared-exponential"
             raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
         budget = self._budget(checkpoint)
         with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
-            shares = MemoryShares.of(self.max_memory, file.n_inputs)
+            shares = self._shares(file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
                 return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget)
             seed, places = self._draw_sample(file.n_rows, shares, budget)
@@ -311,7 +310,7 @@ default="squared-exponential"
             sizes = self._sizes(file.n_rows, file.n_inputs, None)
             n_fitted = sizes.n_trees * file.n_rows * (1 + sizes.refits(file.n_rows))
             table = FileTable(file, units, shares.part_bytes, RowCounter(n_fitted))
-            self._fit_table(TrainingRows(table.take(places), table, places), units, seed, budget)
+            self._fit_table(TrainingRows.of(table, places), units, seed, budget)
         return self
 
     def _fit(
@@ -342,7 +341,7 @@ default="squared-exponential"
         budget: Budget,
     ) -> Self:
         """Fit to rows in memory that have been checked."""
-        shares = MemoryShares.of(self.max_memory, X.shape[1])
+        shares = self._shares(X.shape[1])
         seed, places = self._draw_sample(len(y), shares, budget)
         if len(places) == len(y):
             units = self._choose_units(X, y, weight)
@@ -351,8 +350,7 @@ default="squared-exponential"
         else:
             units = self._choose_units(X[places], y[places], None if weight is None else weight[places])
             rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
-            table = MemoryTable(rows)
-            training = TrainingRows(table.take(places), table, places)
+            training = TrainingRows.of(MemoryTable(rows), places)
         self._fit_table(training, units, seed, budget)
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
         self._fitted = replace(self._fitted, rows=rows if keep else None)
@@ -374,7 +372,7 @@ default="squared-exponential"
     def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget) -> None:
         warn_of_removed(self, average_prunings="the average over prunings gained 0.3 % at most")
         last = self._last()
-        settings = self._settings(rows, seed, last)
+        settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], seed, last)
         budget.kept.begin(lambda: self._identity(rows, seed))
         self._fitted = fit_forest(rows, units, settings, budget, last, self._hooks)
 
@@ -415,14 +413,13 @@ default="squared-exponential"
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
         X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
         rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
+        settings = self._settings(len(rows.y), rows.X.shape[1], last.seed, last.parameters)
         if not n_steps:
-            settings = self._settings(self._sampled(rows), last.seed, last.parameters)
             self._fitted = refit_forest(last, rows, settings)
             return self
         # New rows join at random places: what is held out must not be the newest.
         rows = rows.reorder(np.random.default_rng(last.seed).permutation(len(rows.y)), rows.bounds)
-        training = self._sampled(rows)
-        settings = self._settings(training, last.seed, last.parameters)
+        training = TrainingRows.in_random_order(rows, self._shares(rows.X.shape[1]).sampled_rows)
         self._fitted = replace(learn_more(last, training, settings, n_steps, self._hooks), rows=rows)
         return self
 
@@ -439,20 +436,16 @@ default="squared-exponential"
             "version of ssgp": __version__,
         }
 
-    def _sampled(self, rows: Rows) -> TrainingRows:
-        """Rows in random order, and as many of the first as are learned from."""
-        n_sampled = MemoryShares.of(self.max_memory, rows.X.shape[1]).sampled_rows
-        if len(rows.y) <= n_sampled:
-            return TrainingRows.in_random_order(rows)
-        places = np.arange(n_sampled)
-        return TrainingRows(rows.reorder(places, np.array([0, n_sampled])), MemoryTable(rows), places)
+    def _shares(self, n_inputs: int) -> MemoryShares:
+        """What `max_memory` is shared among."""
+        return MemoryShares.of(self.max_memory, n_inputs)
 
     def _sizes(self, n_rows: int, n_inputs: int, start: Parameters | None) -> ForestSizes:
         """Sizes that were set or follow from the table; a fit that goes on has as many frequencies as before."""
         return choose_sizes(
             n_rows,
             n_inputs,
-            MemoryShares.of(self.max_memory, n_inputs),
+            self._shares(n_inputs),
             n_frequencies=self.n_frequencies if start is None else start.layout.n_frequencies,
             n_trees=self.n_trees,
             leaf_size=self.leaf_size,
@@ -460,10 +453,10 @@ default="squared-exponential"
             n_sketches=self.n_sketches,
         )
 
-    def _settings(self, rows: TrainingRows, seed: int, start: Parameters | None) -> ForestSettings:
+    def _settings(self, n_rows: int, n_inputs: int, seed: int, start: Parameters | None) -> ForestSettings:
         """Settings resolved for a table."""
         return ForestSettings(
-            sizes=self._sizes(rows.table.n_rows, rows.sample.X.shape[1], start),
+            sizes=self._sizes(n_rows, n_inputs, start),
             kernel=self.kernel,
             learning_rate=self.learning_rate,
             tol=self.tol,
@@ -521,35 +514,16 @@ default="squared-exponential"
 
     def _stored_attributes(self) -> dict[str, Any]:
         """Contents of a file: all attributes by name, and the parts of the fitted forest."""
-        fitted = self._fitted
         return {
             **{name: part for name, part in super()._stored_attributes().items() if name != "_fitted"},
             **{name: getattr(self, name) for name, view in vars(type(self)).items() if isinstance(view, View)},
-            "_units": fitted.units,
-            "_forest": fitted.forest,
-            "_seedlings": fitted.skeletons,
-            "_parameters": fitted.parameters,
-            "_seed": fitted.seed,
-            "_rows": fitted.rows,
+            **self._fitted.stored_parts(),
         }
 
     def _restore_attributes(self, attributes: dict[str, Any]) -> None:
         columns = ("n_features_in_", "feature_names_in_")
         vars(self).update({name: value for name, value in attributes.items() if name in columns})
-        self._fitted = FittedForest(
-            units=attributes["_units"],
-            parameters=attributes["_parameters"],
-            posterior=attributes["posterior_"],
-            kernel=attributes["kernel_"],
-            feature_importances=attributes["feature_importances_"],
-            bound_trace=attributes["bound_trace_"],
-            forest=attributes["_forest"],
-            skeletons=attributes["_seedlings"],
-            n_rows=attributes["n_rows_"],
-            total=attributes["leaf_size_"] * attributes["n_leaves_"],
-            seed=attributes["_seed"],
-            rows=attributes["_rows"],
-        )
+        self._fitted = FittedForest.restored(attributes)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")

@@ -1,7 +1,8 @@
 """A fitted forest: what `fit` returns, what predicts, and what is saved."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -184,6 +185,35 @@ class FittedForest:
     def n_iter(self) -> int:
         """Learning steps taken."""
         return len(self.bound_trace)
+
+    def stored_parts(self) -> dict[str, Any]:
+        """What files hold beside the estimator's fitted attributes, by its name there."""
+        return {
+            "_units": self.units,
+            "_forest": self.forest,
+            "_seedlings": self.skeletons,
+            "_parameters": self.parameters,
+            "_seed": self.seed,
+            "_rows": self.rows,
+        }
+
+    @classmethod
+    def restored(cls, attributes: Mapping[str, Any]) -> "FittedForest":
+        """The forest of a file: of its `stored_parts` and the estimator's fitted attributes."""
+        return cls(
+            units=attributes["_units"],
+            parameters=attributes["_parameters"],
+            posterior=attributes["posterior_"],
+            kernel=attributes["kernel_"],
+            feature_importances=attributes["feature_importances_"],
+            bound_trace=attributes["bound_trace_"],
+            forest=attributes["_forest"],
+            skeletons=attributes["_seedlings"],
+            n_rows=attributes["n_rows_"],
+            total=attributes["leaf_size_"] * attributes["n_leaves_"],
+            seed=attributes["_seed"],
+            rows=attributes["_rows"],
+        )
 
     def means(self, X: Array, n_jobs: int | None) -> Array:
         """Predictive means of rows X (n, d) in the user's units, shape (n,)."""

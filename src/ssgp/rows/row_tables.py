@@ -249,9 +249,16 @@ class TrainingRows:
     places: Indices
 
     @classmethod
-    def in_random_order(cls, rows: Rows) -> "TrainingRows":
-        """A table that is a sample itself."""
-        return cls(rows, MemoryTable(rows), np.arange(len(rows.y)))
+    def of(cls, table: RowTable, places: Indices) -> "TrainingRows":
+        """A table with a sample of the rows of these numbers."""
+        return cls(table.take(places), table, places)
+
+    @classmethod
+    def in_random_order(cls, rows: Rows, most_sampled: int | None = None) -> "TrainingRows":
+        """A table in random order, which is a sample itself, or of which so many of the first rows are."""
+        if most_sampled is None or len(rows.y) <= most_sampled:
+            return cls(rows, MemoryTable(rows), np.arange(len(rows.y)))
+        return cls.of(MemoryTable(rows), np.arange(most_sampled))
 
     def first(self, n_rows: int) -> "TrainingRows":
         """The first rows of the sample alone."""
