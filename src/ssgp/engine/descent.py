@@ -3,6 +3,7 @@
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp.engine.tiles import product_in_tiles
 
 __all__ = ["ROWS_AT_ONCE", "descend"]
 
@@ -50,7 +51,7 @@ def _descend(X: Array, at: Indices, directions: Array, thresholds: Array, childr
     n_regular = max(0, n_full - 1)
     n_top = min(n_regular, PRODUCT_LEVELS)
     top = slice(0, 2**n_top - 1)
-    sides = (_product(X, directions[top]) >= thresholds[top]).ravel()
+    sides = (product_in_tiles(X, directions[top].T, TILE_ROWS) >= thresholds[top]).ravel()
     first = np.arange(len(X)) * top.stop
     for _ in range(n_top):
         _go_down(at, sides.take(first + at, mode="clip"))
@@ -60,18 +61,6 @@ def _descend(X: Array, at: Indices, directions: Array, thresholds: Array, childr
         at[:] = child(at, side(X, at))
     moving = np.flatnonzero(at >= 0)
     at[moving] = child(at[moving], side(X[moving], at[moving]))
-
-
-def _product(X: Array, directions: Array) -> Array:
-    """X directions^T by products of one shape: which rows come together does not change a row's last digit."""
-    n_tiles = -(-len(X) // TILE_ROWS)
-    if len(X) < n_tiles * TILE_ROWS:
-        padded = np.zeros((n_tiles * TILE_ROWS, X.shape[1]), X.dtype)
-        padded[: len(X)] = X
-    else:
-        padded = np.ascontiguousarray(X)
-    products = np.matmul(padded.reshape(n_tiles, TILE_ROWS, -1), directions.T)
-    return products.reshape(n_tiles * TILE_ROWS, -1)[: len(X)]
 
 
 def _go_down(at: Indices, right: Mask) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp.engine.tiles import product_in_tiles
 from ssgp.saving.kinds import stored
 
 __all__ = ["LeafFeatures"]
@@ -50,18 +51,18 @@ class LeafFeatures:
 
     def __call__(self, X: Array) -> Array:
         """Features of stacks of rows (..., n, d), shape (..., n, q)."""
-        joined = np.concatenate([X, np.ones((*X.shape[:-1], 1), X.dtype)], axis=-1)
-        return self._with_cosines(joined @ self.projection)
+        return self._with_cosines(_joined(X) @ self.projection)
 
     def in_tiles(self, X: Array) -> Array:
-        """Features of rows (n, d), shape (n, q), by products of one shape: a row has the same ones in any company."""
-        n_rows, n_tiles = len(X), -(-len(X) // TILE_ROWS)
-        joined = np.zeros((n_tiles, TILE_ROWS, X.shape[1] + 1), X.dtype)
-        flat = joined.reshape(n_tiles * TILE_ROWS, -1)
-        flat[:n_rows, :-1], flat[:n_rows, -1] = X, 1.0
-        return self._with_cosines((joined @ self.projection).reshape(len(flat), -1)[:n_rows])
+        """Features of rows (n, d), shape (n, q): a row has the same ones whatever rows come with it."""
+        return self._with_cosines(product_in_tiles(_joined(X), self.projection, TILE_ROWS))
 
     def _with_cosines(self, phi: Array) -> Array:
         """Cosines in the place of phases."""
         np.cos(phi[..., : self.n_cosines], out=phi[..., : self.n_cosines])
         return phi
+
+
+def _joined(X: Array) -> Array:
+    """[x, 1] of stacks of rows (..., n, d), shape (..., n, d + 1)."""
+    return np.concatenate([X, np.ones((*X.shape[:-1], 1), X.dtype)], axis=-1)

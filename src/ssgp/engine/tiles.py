@@ -1,0 +1,38 @@
+"""Products by tiles of one shape: which rows come together does not change a row's last digit."""
+
+import numpy as np
+
+from ssgp._utils.arrays import Array
+
+__all__ = ["product_in_tiles"]
+
+
+def product_in_tiles(X: Array, matrix: Array, tile_rows: int) -> Array:
+    """X matrix, in products of so many rows each.
+
+    BLAS may add in another order for another number of rows; here every product has the same one, the last filled up
+    with rows of zeros.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows.
+    matrix : array of shape (d, q)
+        What they are multiplied with.
+    tile_rows : int
+        Rows of a product.
+
+    Returns
+    -------
+    array of shape (n, q)
+        The products.
+    """
+    n_rows, n_columns = X.shape
+    n_tiles = -(-n_rows // tile_rows)
+    if n_rows < n_tiles * tile_rows:
+        padded = np.zeros((n_tiles * tile_rows, n_columns), X.dtype)
+        padded[:n_rows] = X
+    else:
+        padded = np.ascontiguousarray(X)
+    products = np.matmul(padded.reshape(n_tiles, tile_rows, n_columns), matrix)
+    return products.reshape(n_tiles * tile_rows, matrix.shape[1])[:n_rows]
