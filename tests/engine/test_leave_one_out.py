@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ssgp.engine.leave_one_out import leave_one_out
+from ssgp.engine.leave_one_out import inverse_of_factor, leave_one_out
 from ssgp.engine.ridge import solve_ridge, sum_products
 
 N, Q, RIDGE = 24, 5, 0.7
@@ -19,11 +19,10 @@ def solve(phi, y, weight, prior):
 
 def errors(phi, y, weight, rows, solution, moved, move_on):
     """Of the rows of one node, in a stack of one."""
-    inverse = solution.sketch.swapaxes(1, 2) @ solution.sketch
-    error = (y - phi @ solution.weights[0])[None, rows]
     weight = None if weight is None else weight[None, rows]
     moved = None if moved is None else moved[:, rows]
-    return leave_one_out(phi[None, rows], error, weight, inverse, solution.ridge, moved, move_on)
+    models = solution.weights, inverse_of_factor(solution.factor, float), solution.ridge
+    return leave_one_out(phi[None, rows], y[None, rows], weight, *models, moved, move_on)
 
 
 @pytest.mark.parametrize("weighted", [True, False])

@@ -10,17 +10,26 @@ the nodes without the row would give. The tree's cuts, the frequencies and the r
 """
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ssgp._utils.arrays import Array
+from ssgp.engine.ridge import inverse_of_lower
 from ssgp.engine.row_ridge import MOST_LEVERAGE
 
-__all__ = ["leave_one_out"]
+__all__ = ["inverse_of_factor", "leave_one_out"]
+
+
+def inverse_of_factor(factor: Array, dtype: DTypeLike) -> Array:
+    """A^-1 of nodes, shape (p, q, q), from the factors L of A, in the precision in which rows are left out of them."""
+    root = inverse_of_lower(factor.astype(dtype))
+    return np.matmul(root.swapaxes(1, 2), root)
 
 
 def leave_one_out(
     phi: Array,
-    error: Array,
+    y: Array,
     weight: Array | None,
+    node_weights: Array,
     inverse: Array,
     ridge: Array,
     moved: Array | None,
@@ -31,11 +40,13 @@ def leave_one_out(
     Parameters
     ----------
     phi : array of shape (p, n, q)
-        Features of the rows.
-    error : array of shape (p, n)
-        Errors of the nodes' models, which have seen the rows.
+        Features of the rows; everything is computed in their precision.
+    y : array of shape (p, n)
+        Targets of the rows.
     weight : array of shape (p, n) or None
         Weights of the rows, None for ones.
+    node_weights : array of shape (p, q)
+        Weights of the nodes' models, which have seen the rows.
     inverse : array of shape (p, q, q)
         A^-1 of the nodes.
     ridge : array of shape (p,)
@@ -52,6 +63,8 @@ def leave_one_out(
     moved : array of shape (p, n, q) or None
         By how much leaving a row out moves the nodes' own weights, for their children.
     """
+    error = y.astype(phi.dtype) - np.matmul(phi, node_weights.astype(phi.dtype)[:, :, None])[:, :, 0]
+    inverse = inverse.astype(phi.dtype, copy=False)
     along = np.matmul(phi, inverse)
     leverage = np.einsum("pnq,pnq->pn", along, phi)
     scale = ridge.astype(phi.dtype)

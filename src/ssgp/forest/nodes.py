@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp._utils.arrays import Array, Indices, Mask
-from ssgp.engine.leave_one_out import leave_one_out
-from ssgp.engine.ridge import LeafSums, RidgeSolution, inverse_of_lower, needs_double, solve_ridge, sum_products
+from ssgp.engine.leave_one_out import inverse_of_factor, leave_one_out
+from ssgp.engine.ridge import LeafSums, RidgeSolution, needs_double, solve_ridge, sum_products
 from ssgp.engine.row_ridge import RowRidge, factorize_rows
 from ssgp.engine.stacks import LeafStack, stack_leaves
 from ssgp.forest.half_precision import to_half_precision
@@ -336,31 +336,18 @@ class BranchSolver:
 
     def leave_one_out(self, errors: Array) -> None:
         """Write errors of rows, each left out of the tree, to their places in `errors` (levels, rows)."""
-        inverses = [self._inverse(solution) for solution in self.solutions]
+        dtype = np.float64 if self.double.any() else np.float32
+        inverses = [inverse_of_factor(solution.factor, dtype) for solution in self.solutions]
         for number, rows in enumerate(self.stacks):
             inside, numbers = rows.stack.inside, rows.stack.rows[rows.stack.inside]
             moved = None
-            for level, (size, inverse) in enumerate(zip(self.summed_sizes, inverses, strict=True)):
+            for level, (size, solution) in enumerate(zip(self.summed_sizes, self.solutions, strict=True)):
                 node = rows.stack.families * self.leaves_per_family // size
+                models = solution.weights[node], inverses[level][node], solution.ridge[node]
                 more = self.tree.shrink and level + 1 < len(self.tree.shape.leaves_per_node)
-                error, moved = self._left_out(rows, level, inverse[node], node, moved, more)
+                error, moved = leave_one_out(rows.phi, rows.y, rows.weight, *models, moved, more)
                 errors[level, numbers] = error.reshape(inside.shape)[inside]
             if self.small:
                 parents_moved = None if moved is None else rows.by_leaf(moved)
                 error = self._small_leaves[number].leave_one_out_errors(parents_moved)
                 errors[-1, numbers] = error.reshape(inside.shape)[inside]
-
-    def _inverse(self, solution: RidgeSolution) -> Array:
-        """A^-1 of the nodes of a level, in the precision in which rows are left out of them."""
-        root = inverse_of_lower(solution.factor.astype(np.float64 if self.double.any() else np.float32))
-        return np.matmul(root.swapaxes(1, 2), root)
-
-    def _left_out(
-        self, rows: StackedRows, level: int, inverse: Array, node: Indices, moved: Array | None, more: bool
-    ) -> tuple[Array, Array | None]:
-        """Errors of a stack's rows, each left out of its node of a level, and how that moves the node's weights."""
-        solution, kind = self.solutions[level], rows.phi.dtype
-        weights = solution.weights[node].astype(kind)
-        error = rows.y.astype(kind) - np.matmul(rows.phi, weights[:, :, None])[:, :, 0]
-        inverse = inverse.astype(kind, copy=False)
-        return leave_one_out(rows.phi, error, rows.weight, inverse, solution.ridge[node], moved, more)
