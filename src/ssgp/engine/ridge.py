@@ -16,12 +16,12 @@ from scipy.linalg.lapack import dpotrf, dpotri  # pyright: ignore[reportAttribut
 from ssgp._utils.arrays import Array, Indices, Mask
 
 __all__ = [
-    "LEAST_RIDGE",
     "LeafSums",
     "RidgeSolution",
     "inverse_of_lower",
     "invert_ridge",
     "needs_double",
+    "raised_ridge",
     "solve_ridge",
     "sum_products",
 ]
@@ -61,10 +61,6 @@ class LeafSums:
         self.products[leaves] += products
         self.count[leaves] += count
 
-    def merge(self, other: "LeafSums") -> "LeafSums":
-        """Statistics of both sets of rows, leaf by leaf; associative and commutative."""
-        return LeafSums(self.products + other.products, self.count + other.count)
-
     def grouped(self, n_together: int) -> "LeafSums":
         """Statistics of parents: so many neighbours together."""
         side = self.products.shape[-1]
@@ -85,8 +81,6 @@ class RidgeSolution:
         identity in the place of signs it is L^-1, and the sum is the leverage itself.
     rss : array of shape (p,)
         Residual sums of squares, penalties included.
-    log_determinant : array of shape (p,)
-        log |A / ridge|.
     ridge : array of shape (p,)
         The ridge, raised where rounding asks for it.
     factor : array of shape (p, q, q)
@@ -96,7 +90,6 @@ class RidgeSolution:
     weights: Array
     sketch: Array
     rss: Array
-    log_determinant: Array
     ridge: Array
     factor: Array
 
@@ -104,6 +97,11 @@ class RidgeSolution:
 def needs_double(n_rows: Array, ridge: float, n_features: int) -> Mask:
     """Whether sums over so many rows have to be taken in float64 for a ridge to count, for each leaf."""
     return ridge <= FLOAT32_RIDGE * n_rows * n_features
+
+
+def raised_ridge(ridge: float, trace: Array) -> Array:
+    """The ridge, or what is more than the rounding of sums Phi^T W Phi of that trace, for each leaf."""
+    return np.maximum(ridge, LEAST_RIDGE * trace)
 
 
 def sum_products(phi: Array, y: Array, weight: Array | None, double: bool) -> Array:
@@ -156,20 +154,19 @@ def solve_ridge(products: Array, prior: Array | None, ridge: float, signs: Array
     if prior is not None:
         _move_target(products, prior)
     diagonal = np.einsum("pii->pi", products)
-    ridges = np.maximum(ridge, LEAST_RIDGE * diagonal[:, :size].sum(axis=1))
+    ridges = raised_ridge(ridge, diagonal[:, :size].sum(axis=1))
     square = np.maximum(diagonal[:, size], 0.0)
     # Enough for the factor to exist where the features explain the target but for rounding.
     guard = 1e-12 * square + 1e-30
     diagonal[:, :size] += ridges[:, None]
     diagonal[:, size] = square + guard
     bordered = _cholesky(products)
-    factor, pivots = bordered[:, :size, :size], np.einsum("pii->pi", bordered)
+    factor = bordered[:, :size, :size]
     weights, sketch = _solve_for_weights(factor, bordered[:, size, :size], signs)
     return RidgeSolution(
         weights=weights if prior is None else weights + prior,
         sketch=sketch,
-        rss=np.maximum(pivots[:, size] ** 2 - guard, 0.0),
-        log_determinant=2.0 * np.log(pivots[:, :size]).sum(axis=1) - size * np.log(ridges),
+        rss=np.maximum(bordered[:, size, size] ** 2 - guard, 0.0),
         ridge=ridges,
         factor=factor,
     )
@@ -192,16 +189,17 @@ def invert_ridge(gram: Array, moment: Array, ridge: float) -> tuple[Array, Array
     weights, inverse : arrays of shape (q,) and (q, q)
         A^-1 Phi^T W y, and A^-1.
     log_determinant : float
-        log |A / ridge|.
+        log |A / ridge|, with the ridge that A has.
     """
-    gram[np.diag_indices(len(gram))] += max(ridge, LEAST_RIDGE * float(np.trace(gram)))
+    raised = float(raised_ridge(ridge, np.trace(gram)))
+    gram[np.diag_indices(len(gram))] += raised
     factor, failed = dpotrf(gram, lower=True)
     if failed:
         raise np.linalg.LinAlgError("Phi^T Phi + ridge I is not positive definite to rounding")
     weights = cho_solve((factor, True), moment, check_finite=False)
     lower, _ = dpotri(factor, lower=True)
     inverse = np.tril(lower) + np.tril(lower, -1).T
-    return weights, inverse, 2.0 * float(np.log(np.diagonal(factor)).sum()) - len(gram) * float(np.log(ridge))
+    return weights, inverse, 2.0 * float(np.log(np.diagonal(factor)).sum()) - len(gram) * float(np.log(raised))
 
 
 def _move_target(products: Array, prior: Array) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssgp._utils.arrays import Array
-from ssgp.engine.ridge import LEAST_RIDGE, inverse_of_lower
+from ssgp.engine.ridge import inverse_of_lower, raised_ridge
 
 __all__ = ["RowRidge", "factorize_rows"]
 
@@ -107,7 +107,7 @@ def factorize_rows(phi: Array, y: Array, root_weight: Array, prior: Array | None
         residual = y - np.matmul(phi, prior.astype(precision)[:, :, None])[:, :, 0]
     weighted = phi * root_weight.astype(precision)[:, :, None]
     gram = np.matmul(weighted, weighted.swapaxes(1, 2)).astype(float)
-    ridges = np.maximum(ridge, LEAST_RIDGE * np.einsum("pii->p", gram))
+    ridges = raised_ridge(ridge, np.einsum("pii->p", gram))
     factor = np.linalg.cholesky(gram / ridges[:, None, None] + np.eye(phi.shape[1]))
     inverse = inverse_of_lower(factor)
     whitener = (inverse / np.sqrt(ridges)[:, None, None]).astype(precision)
