@@ -46,7 +46,7 @@ class BisectingTree:
 
     def coarser(self, n_blocks: int) -> "BisectingTree":
         """The tree cut off where it has so many blocks, both numbers powers of two."""
-        return BisectingTree(self.directions[: n_blocks - 1], self.thresholds[: n_blocks - 1], _skeleton(n_blocks)[1])
+        return BisectingTree(self.directions[: n_blocks - 1], self.thresholds[: n_blocks - 1], _layout(n_blocks)[1])
 
 
 def grow_tree(
@@ -75,7 +75,7 @@ def grow_tree(
     scaled, order = (X * metric).astype(X.dtype, copy=False), np.arange(n_rows)
     directions = np.zeros((n_blocks - 1, n_inputs), dtype=X.dtype)
     thresholds = np.zeros(n_blocks - 1, dtype=X.dtype)
-    blocks, children = _skeleton(n_blocks)
+    blocks, children = _layout(n_blocks)
     first_row = np.arange(n_blocks + 1) * n_rows // n_blocks
     level = np.arange(min(1, n_blocks - 1))
     while len(level):
@@ -96,17 +96,21 @@ def grow_tree(
     return BisectingTree(directions, thresholds, children), labels
 
 
-def _skeleton(n_blocks: int) -> tuple[Indices, Indices]:
+def _layout(n_blocks: int) -> tuple[Indices, Indices]:
     """For every node where its blocks begin, are cut in two and end, shape (p - 1, 3), and the nodes' children."""
-    blocks, children = np.empty((n_blocks - 1, 3), np.int64), np.empty((n_blocks - 1, 2), np.int64)
-    pending = [(0, n_blocks)] if n_blocks > 1 else []
-    for node, (a, b) in enumerate(pending):
-        middle = (a + b) // 2
-        blocks[node] = a, middle, b
-        for side, (lo, hi) in enumerate([(a, middle), (middle, b)]):
-            children[node, side] = -1 - lo if hi - lo == 1 else len(pending)
-            pending.extend([(lo, hi)] if hi - lo > 1 else [])
-    return blocks, children
+    blocks, children = [np.empty((0, 3), np.int64)], [np.empty((0, 2), np.int64)]
+    n_above, level = 0, np.array([[0, n_blocks]])[: n_blocks - 1]
+    while len(level):
+        begin, end = level.T
+        middle = (begin + end) // 2
+        sides = np.stack([begin, middle, middle, end], axis=1).reshape(-1, 2)
+        cut_again = sides[:, 1] - sides[:, 0] > 1
+        n_above += len(level)
+        node = n_above + np.cumsum(cut_again) - 1
+        blocks.append(np.stack([begin, middle, end], axis=1))
+        children.append(np.where(cut_again, node, -1 - sides[:, 0]).reshape(-1, 2))
+        level = sides[cut_again]
+    return np.concatenate(blocks), np.concatenate(children)
 
 
 def _alike(level: Indices, bounds: Indices) -> Iterator[tuple[Indices, int, int]]:
