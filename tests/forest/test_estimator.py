@@ -271,8 +271,8 @@ class TestSettings:
         vectors = 3 * model.n_leaves_ * (1 + n_sketches)
         entries = vectors * (2 * 40 + 1 + 6)
         waves = 3 * 4 * (6 + 1) * (2 * 40 + 1 + 6)
-        assert 2 * entries <= model._fitted.forest.nbytes() - waves <= 2.7 * entries
-        assert model._fitted.forest.nbytes() < X.nbytes + y.nbytes
+        assert 2 * entries <= model._fitted.forest.nbytes - waves <= 2.7 * entries
+        assert model._fitted.forest.nbytes < X.nbytes + y.nbytes
 
     @pytest.mark.slow
     def test_verbose_prints_steps_and_trees(self, capsys):

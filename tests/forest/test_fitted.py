@@ -62,9 +62,9 @@ def test_a_correction_moves_every_tree_by_a_share_of_the_noise(rows, trees):
 
 
 def test_bytes_are_counted_once_for_shared_features(trees):
-    one, two, three = (Forest(trees[:k], Calibration()).nbytes() for k in (1, 2, 3))
-    assert two - one == trees[1].nbytes()
-    assert three - two == trees[2].nbytes() + trees[2].features.projection.nbytes
+    one, two, three = (Forest(trees[:k], Calibration()).nbytes for k in (1, 2, 3))
+    assert two - one == trees[1].nbytes
+    assert three - two == trees[2].nbytes + trees[2].features.projection.nbytes
 
 
 class TestViews:

@@ -81,7 +81,7 @@ class TestInterrupts:
 
     @pytest.mark.parametrize(
         ("learned", "message"),
-        [("choose_level", "largest"), ("learn_correction", "does without"), ("learn_calibration", "at their word")],
+        [("choose_level", "largest"), ("learn_correction", "does without"), ("learn_calibration", "not calibrated")],
     )
     def test_ctrl_c_while_held_out_rows_are_used(self, learned, message, monkeypatch):
         X, y, latent = wavy(400)

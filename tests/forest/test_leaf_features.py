@@ -24,7 +24,7 @@ def test_stacks_of_rows_have_the_features_of_their_rows(rng):
 
 
 @pytest.mark.parametrize("n", [1, 7, TILE_ROWS, TILE_ROWS + 1, 3 * TILE_ROWS])
-def test_in_tiles_a_row_has_the_same_features_in_any_company(n, rng):
+def test_in_tiles_a_row_has_the_same_features_whatever_rows_come_with_it(n, rng):
     features, X = LeafFeatures.of(rng.normal(size=(3, 2)), np.ones(2)), rng.normal(size=(n, 2)).astype(np.float32)
     phi = features.in_tiles(X)
     np.testing.assert_allclose(phi, features(X), atol=1e-6)

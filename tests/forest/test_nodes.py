@@ -117,7 +117,7 @@ def test_leaves_of_more_rows_than_memory_allows_are_summed_in_pieces(at_once, ro
     np.testing.assert_allclose(errors_too, errors, rtol=1e-3, atol=1e-4)
 
 
-def test_a_leaf_is_the_same_to_the_last_bit_in_any_company(rows, features, monkeypatch):
+def test_a_leaf_is_the_same_to_the_last_bit_whatever_leaves_come_with_it(rows, features, monkeypatch):
     together, (_, _, errors) = solve(rows, features, leave_out=range(2))
     monkeypatch.setattr(nodes, "SUMS_AT_ONCE", 1)
     apart, (_, _, errors_too) = solve(rows, features, leave_out=range(2))

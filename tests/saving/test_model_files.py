@@ -147,7 +147,7 @@ def test_a_file_holds_nothing_twice(corrected, path):
     model.save(path)
     loaded = ssgp.load(path)
     fitted = loaded._fitted
-    assert path.stat().st_size < fitted.forest.nbytes() + fitted.rows.X.nbytes + fitted.rows.y.nbytes + 40_000
+    assert path.stat().st_size < fitted.forest.nbytes + fitted.rows.X.nbytes + fitted.rows.y.nbytes + 40_000
     for tree, skeleton in zip(fitted.forest.trees, fitted.skeletons, strict=True):
         assert tree.partition is skeleton.partition
         assert tree.features is skeleton.features

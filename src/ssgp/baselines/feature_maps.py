@@ -1,6 +1,6 @@
 """Moments of the random features of rows, with gradients with respect to the parameters of the features.
 
-`SpectralMap` are the waves of SSGP, with point estimates of their frequencies. `VariationalMap` are those of VSSGP,
+`SpectralMap` has the features of SSGP, with point estimates of their frequencies. `VariationalMap` has those of VSSGP,
 whose frequencies and phases have a factorised posterior: the moments of its features are closed form. `InducingMap` are
 the features of DTC and PIC. Each is a function of one flat vector of parameters, for any optimiser.
 """
@@ -131,7 +131,7 @@ class VariationalMap:
     mean, log_deviation : arrays of shape (K, d)
         Means and log deviations of the whitened frequencies e, standard normal under the prior.
     origin : array of shape (K, d)
-        Inputs z, at which a wave's phase is least uncertain.
+        Inputs z, at which a feature's phase is least uncertain.
     phase, width_logit : arrays of shape (K,)
         Centres of the phases b, uniform under the prior, and logits of their half widths as shares of pi.
     log_lengthscale : array of shape (d,)

@@ -30,10 +30,10 @@ SHORT_RUN_ROWS = 20_000
 class SSGPRegressor(FeatureRegressor):
     """Sparse spectrum Gaussian process regression, by maximum marginal likelihood.
 
-    The latent function is a sum of ``m`` waves with Gaussian weights. Frequencies, lengthscales and variances maximise
-    the marginal likelihood of all rows (L-BFGS, closed-form gradients; two passes over the rows per step, in chunks,
-    so that memory stays bounded). With many frequencies and few rows a point estimate of the frequencies
-    overfits: `SVBSSGPRegressor` and `VSSGPRegressor` have a posterior instead.
+    The latent function is a sum of cosines and sines of ``m`` frequencies with Gaussian weights. Frequencies,
+    lengthscales and variances maximise the marginal likelihood of all rows (L-BFGS, closed-form gradients; two passes
+    over the rows per step, in chunks, so that memory stays bounded). With many frequencies and few rows a point
+    estimate of the frequencies overfits: `SVBSSGPRegressor` and `VSSGPRegressor` have a posterior instead.
 
     Parameters
     ----------

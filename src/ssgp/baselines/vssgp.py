@@ -17,7 +17,7 @@ from ssgp.spectrum.parameters import Hyperparameters
 __all__ = ["VSSGPRegressor"]
 
 
-# Initial deviation of the frequencies, in deviations of the prior: with more, waves fade before they reach the rows.
+# Initial deviation of the frequencies, in deviations of the prior: with more, features fade before they reach the rows.
 START_DEVIATION = 0.1
 
 
@@ -26,13 +26,13 @@ class VSSGPRegressor(FeatureRegressor):
     """Variational sparse spectrum Gaussian process regression.
 
     The latent function is a sum of ``K`` cosines. Every frequency has a Gaussian posterior with one deviation per
-    input, every phase a uniform one; they are independent, so that means and variances of the waves, the bound, its
+    input, every phase a uniform one; they are independent, so that means and variances of the features, the bound, its
     gradient and the predictions are all closed form. The weights' posterior is the best Gaussian.
 
     Parameters
     ----------
     n_frequencies : int, default=50
-        Number K of waves.
+        Number K of frequencies.
     batch_size : int or None, default=None
         Rows of a stochastic step: natural gradients for the weights, Adam for everything else. None uses all rows
         in every step, with L-BFGS.
@@ -124,7 +124,7 @@ class VSSGPRegressor(FeatureRegressor):
         self.verbose = verbose
 
     def _start(self, rows: Rows, start: Hyperparameters, rng: np.random.Generator) -> Model:
-        """Frequencies and phases drawn from the prior, the origins of the waves at random rows."""
+        """Frequencies and phases drawn from the prior, the origins of the features at random rows."""
         shape = (self.n_frequencies, rows.X.shape[1])
         features = VariationalMap(
             mean=rng.normal(size=shape),

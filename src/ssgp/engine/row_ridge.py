@@ -102,15 +102,15 @@ def factorize_rows(phi: Array, y: Array, root_weight: Array, prior: Array | None
     ridge : float
         Noise variance over the weights' prior variance.
     """
-    precision, residual = phi.dtype, y
+    dtype, residual = phi.dtype, y
     if prior is not None:
-        residual = y - np.matmul(phi, prior.astype(precision)[:, :, None])[:, :, 0]
-    weighted = phi * root_weight.astype(precision)[:, :, None]
+        residual = y - np.matmul(phi, prior.astype(dtype)[:, :, None])[:, :, 0]
+    weighted = phi * root_weight.astype(dtype)[:, :, None]
     gram = np.matmul(weighted, weighted.swapaxes(1, 2)).astype(float)
     ridges = raised_ridge(ridge, np.einsum("pii->p", gram))
     factor = np.linalg.cholesky(gram / ridges[:, None, None] + np.eye(phi.shape[1]))
     inverse = inverse_of_lower(factor)
-    whitener = (inverse / np.sqrt(ridges)[:, None, None]).astype(precision)
+    whitener = (inverse / np.sqrt(ridges)[:, None, None]).astype(dtype)
     return RowRidge(
         phi=phi,
         root_weight=root_weight,

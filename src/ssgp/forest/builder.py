@@ -33,7 +33,7 @@ FittedTree = tuple[TreeSkeleton, SpectralTree, LeaveOneOut | None]
 LEAVE_ONE_OUT_ROWS = 1_200_000
 # Time kept for the correction, in passes over the trees.
 CORRECTING_SHARE = 0.3
-# Too few rows to calibrate on: the leaves are taken at their word.
+# Fewer rows are too few to calibrate on.
 LEAST_ROWS = 20
 # Rows of the tree that is fitted to see how long one takes, and the fewest that a forest is fitted to.
 TIMED_ROWS = 8192
@@ -92,7 +92,7 @@ class ForestBuilder:
         calibration = self.budget.attempt(
             lambda: learn_calibration(folds, level, correction, n_workers),
             Calibration,
-            "interrupted while the forest was calibrated; the leaves are taken at their word",
+            "interrupted while the forest was calibrated; the predictions are not calibrated",
         )
         return Forest(folds[-1].trees, calibration, correction)
 

@@ -89,6 +89,7 @@ class Correction:
         """Shift of the predictive means of standardised rows X (n, d) with deviations (n,), shape (n,)."""
         return self.share * deviation * _mean_of(self.boosters, X, n_threads)
 
+    @property
     def nbytes(self) -> int:
         """Bytes of the trees."""
         return sum(booster.nbytes for booster in self.boosters if isinstance(booster, BoostedTrees))

@@ -34,7 +34,7 @@ from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.checkpoints import Checkpoint
 from ssgp.saving.kinds import Kinds
 from ssgp.saving.mixin import SaveMixin, stored_estimator
-from ssgp.spectrum.kernels import KERNELS
+from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS
 from ssgp.spectrum.parameters import Parameters
 
 __all__ = ["SpectralForestRegressor"]
@@ -53,7 +53,7 @@ class SpectralForestRegressor(SaveMixin, CallbackSupportMixin, DistributionRegre
 
     Spectral frequencies and lengthscales are learned once, by stochastic ascent of a bound of the
     likelihood of local models. Balanced randomised trees, grown in the learned metric, then cut the rows into
-    leaves; every leaf has a Bayesian model of its own on the shared waves, with its own noise, shrunk
+    leaves; every leaf has a Bayesian model of its own on the shared features, with its own noise, shrunk
     towards its ancestors'. A row is predicted by the mixture of its leaves' Student-t's, calibrated on
     rows that were held out, and corrected where boosted trees find a pattern in its errors. Nothing needs tuning.
 
@@ -62,7 +62,7 @@ class SpectralForestRegressor(SaveMixin, CallbackSupportMixin, DistributionRegre
     n_trees : int or "auto", default="auto"
         Number of trees; by default 16, and 8 from 100,000 rows.
     n_frequencies : int or "auto", default="auto"
-        m, the number of waves; by default one per 20 rows, from 30 to 100.
+        m, the number of frequencies; by default one per 20 rows, from 30 to 100.
     leaf_size : int or "auto", default="auto"
         Rows of the smallest leaves that are considered (the held-out rows choose among leaves of one, four and
         sixteen times the size). By default as small as keeps the model at half the size of the table,
@@ -116,8 +116,8 @@ default="squared-exponential"
     lengthscale_ : array of shape (d,)
         Learned lengthscales in the units of the inputs.
     feature_importances_ : array of shape (d,)
-        How much of the prior correlation of two random training rows is lost by exchanging one input,
-        ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))``, scaled to sum to one.
+        How much of the correlation of two random training rows under a squared exponential kernel, whatever `kernel`
+        is, is lost by exchanging one input, ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))``, scaled to sum to one.
     kernel_ : str
         The kernel.
     n_frequencies_, n_trees_, n_leaves_ : int
@@ -203,7 +203,7 @@ default="squared-exponential"
         *,
         n_frequencies: int | Literal["auto"] = "auto",
         leaf_size: int | Literal["auto"] = "auto",
-        kernel: str = "squared-exponential",
+        kernel: str = DEFAULT_KERNEL,
         shrink: bool = True,
         average_prunings: bool | Literal["deprecated"] = DEPRECATED,
         n_sketches: int | Literal["exact"] = 1,

@@ -87,11 +87,12 @@ class Forest:
         """The forest with one level of models: counted from the branches (0), or backwards (-1, leaves)."""
         return replace(self, trees=tuple(tree.only(level) for tree in self.trees))
 
+    @property
     def nbytes(self) -> int:
         """Bytes of the model."""
         features = {id(tree.features): tree.features.projection.nbytes for tree in self.trees}
-        correction = 0 if self.correction is None else self.correction.nbytes()
-        return sum(tree.nbytes() for tree in self.trees) + sum(features.values()) + correction
+        correction = 0 if self.correction is None else self.correction.nbytes
+        return sum(tree.nbytes for tree in self.trees) + sum(features.values()) + correction
 
 
 def _in_chunks(n_rows: int, predict: Callable[[int], None], n_jobs: int | None) -> None:
@@ -152,7 +153,7 @@ class FittedForest:
 
     @property
     def n_frequencies(self) -> int:
-        """Number of waves."""
+        """Number of frequencies."""
         return self.parameters.layout.n_frequencies
 
     @property

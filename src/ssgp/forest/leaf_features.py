@@ -1,4 +1,4 @@
-"""The features of a tree's leaves: m waves, a constant and linear functions, in one product."""
+"""The features of a tree's leaves, by one product: cosines and sines, a constant and linear functions."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ class LeafFeatures:
 
     @property
     def n_features(self) -> int:
-        """Waves and trend together, q = 2m + 1 + d."""
+        """Cosines and trend together, q = 2m + 1 + d."""
         return self.projection.shape[1]
 
     def __call__(self, X: Array) -> Array:

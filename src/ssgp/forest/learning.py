@@ -13,7 +13,7 @@ from ssgp.forest.settings import ForestSettings
 from ssgp.rows.blocking import Blocking, SampledBlocking
 from ssgp.rows.blocks import Rows
 from ssgp.spectrum.bases import Normal
-from ssgp.spectrum.kernels import KERNELS, tail_scales
+from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS, tail_scales
 from ssgp.spectrum.learner import Learner
 from ssgp.spectrum.objectives import LocalObjective
 from ssgp.spectrum.optimizers import Adam
@@ -22,7 +22,6 @@ from ssgp.spectrum.trainer import Schedule
 
 __all__ = ["FrequencyLearner", "feature_importances"]
 
-DEFAULT_KERNEL = "squared-exponential"
 # A learning step sees one block of some hundred rows: more blocks than hold so many rows bring nothing.
 LEARNING_ROWS = 200_000
 # Share of the time that is for learning, where there is a limit.
@@ -175,6 +174,7 @@ class FrequencyLearner:
 def feature_importances(X: Array, lengthscale: Array) -> Array:
     """Correlation of two rows that is lost by exchanging one of their inputs, scaled to sum to one, shape (d,).
 
+    It is that of the squared exponential kernel with these lengthscales, whichever kernel the frequencies are of:
     ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))`` over pairs of rows in random order.
     """
     rows = X[: 2 * IMPORTANCE_PAIRS].astype(float)

@@ -15,7 +15,7 @@ from ssgp.spectrum.noise import NoisePrior
 
 __all__ = ["Level", "SpectralTree", "TreeShape", "TreeSkeleton"]
 
-# Levels of a tree that have models: every second one of the last four, and the leaves.
+# Levels of a tree that have models: those of 16, 4 and 1 leaves per node.
 BRANCH_DEPTH = 4
 LEVELS_APART = 2
 
@@ -162,6 +162,7 @@ class SpectralTree:
         parts = [_components(level, leaf // level.leaves_per_node, phi) for level in self.levels]
         return Components.concatenate(parts, axis=0)
 
+    @property
     def nbytes(self) -> int:
         """Bytes of the models and the partition."""
         tree = self.partition

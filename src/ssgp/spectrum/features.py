@@ -67,8 +67,8 @@ def frequency_gradient(grad_phi: Array, phi: Array, X: Array) -> Array:
 def trend_features(X: Array, lengthscale: Array, n_frequencies: int) -> Array:
     """Constant and linear features of rows, ``[sqrt(m), sqrt(m / d) X / l]``, beside those of m frequencies.
 
-    Under one prior for all weights the constant and the linear features each have the signal variance of all m waves
-    together: a block's level and slope need not be a sum of slow waves.
+    Under one prior for all weights the constant and the linear features each have the signal variance of all m
+    frequencies together: a block's level and slope need not be a sum of slow cosines.
 
     Parameters
     ----------

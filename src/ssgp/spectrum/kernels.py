@@ -12,8 +12,7 @@ from scipy.stats import chi2
 
 from ssgp._utils.arrays import Array
 
-__all__ = ["KERNELS", "tail_scales"]
-
+__all__ = ["DEFAULT_KERNEL", "KERNELS", "tail_scales"]
 
 # Smoothness nu of each kernel.
 KERNELS = {
@@ -22,6 +21,7 @@ KERNELS = {
     "matern-3/2": 1.5,
     "matern-1/2": 0.5,
 }
+DEFAULT_KERNEL = "squared-exponential"
 
 
 def tail_scales(kernel: str, n_frequencies: int) -> Array:

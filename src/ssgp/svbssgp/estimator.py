@@ -40,7 +40,7 @@ __all__ = ["SVBSSGPRegressor"]
 class SVBSSGPRegressor(BlockRegressor):
     """Sparse spectrum GP regression with a variational posterior over its frequencies (sVBSSGP).
 
-    A Gaussian process is approximated by ``m`` trigonometric waves. Their frequencies, and one
+    A Gaussian process is approximated by cosines and sines of ``m`` frequencies. These, and one
     weight per feature, 2m of them, have a joint posterior q(alpha) that is learned by
     stochastic ascent of a lower bound of the marginal likelihood, at a cost per step that does
     not depend on the number of rows. Predictions average over draws from it, and use
