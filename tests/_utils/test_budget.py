@@ -5,7 +5,7 @@ from math import inf
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from ssgp._utils.budget import Budget, NothingKept
+from ssgp._utils.budget import Budget, NothingKept, seconds_of
 
 
 class Kept(NothingKept):
@@ -114,3 +114,9 @@ def test_trees_are_told_to_whoever_wants_to_know():
     Budget(hooks=hooks).tell_of_tree(2, 5)  # type: ignore[arg-type]
     Budget().tell_of_tree(3, 5)
     assert hooks.trees == [(2, 5)]
+
+
+def test_work_that_is_timed_is_done_once_and_takes_time():
+    done = []
+    assert 0 < seconds_of(lambda: done.append("work")) < 5
+    assert done == ["work"]

@@ -11,9 +11,19 @@ from sklearn.exceptions import ConvergenceWarning
 from ssgp._utils.progress import StepHooks
 from ssgp._utils.warning import warn_user
 
-__all__ = ["Budget", "Kept", "NothingKept"]
+__all__ = ["Budget", "Kept", "NothingKept", "seconds_of"]
 
 T = TypeVar("T")
+
+# What a coarse clock may take for no time at all.
+LEAST_SECONDS = 1e-3
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Seconds that some work takes, done now to see how much of it there is time for; never zero."""
+    began = monotonic()
+    work()
+    return max(monotonic() - began, LEAST_SECONDS)
 
 
 class Kept(Protocol):

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.budget import Budget
+from ssgp._utils.budget import Budget, seconds_of
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.fitted import Forest
@@ -38,8 +38,6 @@ LEAST_ROWS = 20
 # Rows of the tree that is fitted to see how long one takes, and the fewest that a forest is fitted to.
 TIMED_ROWS = 8192
 LEAST_FITTED_ROWS = 2000
-# What a coarse clock may take for no time at all.
-LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -216,22 +214,30 @@ class ForestBuilder:
 
     def affordable(self, rows: TrainingRows) -> "tuple[ForestBuilder, TrainingRows]":
         """All rows, or as many of the sample as there is time to fit one tree to, and a builder for them."""
-        n_rows = rows.table.n_rows
+        n_rows, sizes = rows.table.n_rows, self.settings.sizes
         if not self.budget.limited or n_rows <= TIMED_ROWS:
             return self, rows
-        sizes = self.settings.sizes
-        timed = self.settings.with_sizes(depth=max(0, sizes.depth - int(np.log2(n_rows / TIMED_ROWS))))
-        part, began = rows.first(TIMED_ROWS), monotonic()
-        alone = replace(self, settings=timed, budget=Budget(hooks=self.budget.hooks))
-        alone._fit_trees("alone", part.sample, part.table, 1, Budget(), self.settings.correct)
-        seconds = max(monotonic() - began, LEAST_SECONDS)
+        seconds = self._seconds_of_a_tree(rows)
         affordable = int(TIMED_ROWS * max(0.0, self.budget.seconds_left()) / seconds / (sizes.n_folds + 1))
         if affordable >= n_rows:
             return self, rows
         affordable = min(max(LEAST_FITTED_ROWS, affordable), len(rows.sample.y))
-        depth = max(0, sizes.depth - int(np.log2(n_rows / affordable)))
-        fewer = self.settings.with_sizes(depth=depth, n_held_out=min(sizes.n_held_out, affordable // 10), n_folds=1)
+        held_out = min(sizes.n_held_out, affordable // 10)
+        fewer = self.settings.with_sizes(depth=self._depth_for(affordable, n_rows), n_held_out=held_out, n_folds=1)
         return replace(self, settings=fewer), rows.first(affordable)
+
+    def _seconds_of_a_tree(self, rows: TrainingRows) -> float:
+        """Seconds that a tree of `TIMED_ROWS` takes, with leaves as large as the forest's are to be."""
+        settings = self.settings.with_sizes(depth=self._depth_for(TIMED_ROWS, rows.table.n_rows))
+        alone = replace(self, settings=settings, budget=Budget(hooks=self.budget.hooks))
+        part = rows.first(TIMED_ROWS)
+        return seconds_of(
+            lambda: alone._fit_trees("alone", part.sample, part.table, 1, Budget(), self.settings.correct)
+        )
+
+    def _depth_for(self, n_fitted: int, n_rows: int) -> int:
+        """Depth at which trees of fewer rows have leaves of the same size."""
+        return max(0, self.settings.sizes.depth - int(np.log2(n_rows / n_fitted)))
 
 
 def _same(skeleton: TreeSkeleton) -> TreeSkeleton:

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from time import monotonic
 
 import numpy as np
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.budget import Budget
+from ssgp._utils.budget import Budget, seconds_of
 from ssgp.engine.threads import one_blas_thread
 from ssgp.forest.settings import ForestSettings
 from ssgp.rows.blocking import Blocking, SampledBlocking
@@ -29,8 +28,6 @@ LEARNING_SHARE = 0.35
 # Steps after which kernels are compared, and steps that tell how long one takes.
 COMPARED_STEPS = 200
 TIMED_STEPS = 10
-# What a coarse clock may take for no time at all.
-LEAST_SECONDS = 1e-3
 IMPORTANCE_PAIRS = 4096
 
 
@@ -164,10 +161,7 @@ class FrequencyLearner:
         learner = self._learner(kernel, most)
         rows = self._blocking.sort(self.rows, learner.plain_metric)
         trainer = learner.trainer(self.initial(), rows, learner.make_optimizers(), np.random.default_rng(0))
-        began = monotonic()
-        for _ in range(TIMED_STEPS):
-            trainer.step()
-        seconds = max(monotonic() - began, LEAST_SECONDS)
+        seconds = seconds_of(lambda: [trainer.step() for _ in range(TIMED_STEPS)])
         return int(np.clip(LEARNING_SHARE * self.budget.seconds_left() * TIMED_STEPS / seconds, 1, most))
 
 
