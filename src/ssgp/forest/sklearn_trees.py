@@ -1,4 +1,4 @@
-"""The one place that reaches behind scikit-learn's public face: nodes of its boosted trees, and their compiled descent.
+"""The one place that reaches into scikit-learn's boosted trees: their nodes, and their compiled descent.
 
 Public calls would keep a whole booster per forest and refuse rows in a layout of ours. What is used here is what
 `tests/forest/test_sklearn_trees.py` checks: where a version of scikit-learn breaks it, that test names what is missing.
