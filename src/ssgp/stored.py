@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from ssgp._utils.whole_file import FilePath
 from ssgp.baselines.dtc import DTCRegressor
 from ssgp.baselines.exact import ExactGPRegressor
@@ -24,6 +26,7 @@ from ssgp.forest.fitted import Forest
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import NearestCentre, NearestRow
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.contents import made_of
 from ssgp.saving.kinds import Kinds
 from ssgp.saving.model_files import read_object
 from ssgp.spectrum.bases import Laplace, Logistic, Normal, StudentT
@@ -37,7 +40,7 @@ from ssgp.svbssgp.local_models import LocalModels
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encodings import Dropped, Number, OneHot, TargetMeans, Time
 
-__all__ = ["KINDS", "load"]
+__all__ = ["ESTIMATORS", "KINDS", "load"]
 
 ESTIMATORS = (
     DTCRegressor,
@@ -60,6 +63,8 @@ BASELINES = (
 FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest)
 DISTRIBUTIONS = (Recalibration,)
 TABLES = (Dropped, Number, OneHot, TargetMeans, Time)
+# What a file may be of: parts of models are no models.
+MODEL = made_of(*ESTIMATORS, Pipeline)
 KINDS = Kinds((*ESTIMATORS, *ROWS, *SPECTRUM, *SVBSSGP, *BASELINES, *FOREST, *DISTRIBUTIONS, *TABLES))
 
 
@@ -88,4 +93,4 @@ def load(path: FilePath) -> Any:  # noqa: ANN401  the class is in the file
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    return read_object(path, KINDS)
+    return read_object(path, KINDS, MODEL)

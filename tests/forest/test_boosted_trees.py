@@ -1,7 +1,6 @@
 """Boosted trees as plain arrays, against the booster they come from."""
 
 import pickle
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +9,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.forest.sklearn_trees import LEAF
+from ssgp.saving.contents import ContentsError
+from ssgp.saving.kinds import kind_of
 
 
 @pytest.fixture(scope="module")
@@ -61,20 +62,29 @@ def test_less_memory_than_the_booster_has(grown):
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "said"),
     [
-        lambda trees: {"children": np.full_like(trees.children, 10**6)},
-        lambda trees: {"children": np.zeros_like(trees.children)},
-        lambda trees: {"feature": np.full_like(trees.feature, 4)},
-        lambda trees: {"feature": np.full_like(trees.feature, -2)},
-        lambda trees: {"bounds": np.append(trees.bounds, trees.bounds[-1])},
-        lambda trees: {"bounds": trees.bounds + 1},
+        (lambda trees: {"children": np.full_like(trees.children, 10**6)}, "children must come after"),
+        (lambda trees: {"children": np.zeros_like(trees.children)}, "children must come after"),
+        (lambda trees: {"children": trees.children.astype(float)}, "children: must be an array of uint32"),
+        (lambda trees: {"feature": np.full_like(trees.feature, 4)}, "by inputs that there are"),
+        (lambda trees: {"feature": np.full_like(trees.feature, -2)}, "from -1"),
+        (lambda trees: {"bounds": np.append(trees.bounds, trees.bounds[-1])}, "bounds must rise"),
+        (lambda trees: {"bounds": trees.bounds + 1}, "bounds must rise"),
+        (lambda trees: {"bounds": np.array([0, 2**62, -(2**62), len(trees.feature)])}, "from 0"),
+        (lambda trees: {"bounds": np.array([0])}, "bounds must rise"),
+        (lambda trees: {"number": np.full_like(trees.number, np.nan)}, "finite"),
+        (lambda trees: {"n_inputs": 0}, "n_inputs"),
     ],
-    ids=["outside", "circle", "input", "negative input", "empty tree", "shifted"],
+    ids="outside|circle|halves|input|negative input|empty tree|shifted|wrapping|no tree|nan|no input".split("|"),
 )
-def test_nodes_that_lead_nowhere_are_refused(grown, damage):
-    with pytest.raises(ValueError, match="do not form trees"):
-        replace(grown[1], **damage(grown[1]))
+def test_a_file_s_nodes_that_lead_nowhere_are_refused(grown, damage, said):
+    kind = kind_of(BoostedTrees)
+    assert kind is not None
+    parts = dict(kind.parts(grown[1]))
+    kind.check(parts)
+    with pytest.raises(ContentsError, match=said):
+        kind.check({**parts, **damage(grown[1])})
 
 
 def test_another_number_of_columns_is_refused(grown):

@@ -337,7 +337,7 @@ def test_a_newer_format_asks_for_a_newer_version(tiny, path, monkeypatch):
     monkeypatch.setattr(model_files, "FORMAT_VERSION", 7)
     tiny.save(path)
     monkeypatch.undo()
-    with pytest.raises(SavedModelError, match=r"has format 7.*reads formats up to 1: update ssgp"):
+    with pytest.raises(SavedModelError, match=r"has format 7.*reads formats up to 2: update ssgp"):
         ssgp.load(path)
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from ssgp.baselines.feature_regressor import FeatureRegressor
+from ssgp.baselines.feature_maps import InducingMap
+from ssgp.baselines.feature_regressor import FeatureRegressor, stored_with_features
 from ssgp.baselines.inducing_regressor import InducingRegressor
-from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["DTCRegressor"]
 
 
-@stored_estimator()
+@stored_with_features(InducingMap)
 class DTCRegressor(InducingRegressor):
     """Gaussian process regression with inducing inputs, by stochastic variational inference (DTC+, also known as SVGP).
 

@@ -15,8 +15,9 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
-from ssgp.baselines.gaussian_regressor import GaussianRegressor
+from ssgp.baselines.gaussian_regressor import KERNEL_AND_UNITS, GaussianRegressor
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.contents import made_of
 from ssgp.saving.mixin import stored_estimator
 
 __all__ = ["ExactGPRegressor"]
@@ -31,7 +32,9 @@ COVARIANCES_PER_CHUNK = 1 << 24
 LEAST_NOISE = 1e-10
 
 
-@stored_estimator()
+@stored_estimator(
+    {**KERNEL_AND_UNITS, "_process": made_of(GaussianProcessRegressor, d=lambda process: process.n_features_in_)}
+)
 class ExactGPRegressor(GaussianRegressor):
     """Exact Gaussian process regression with a squared exponential kernel and one lengthscale per input.
 

@@ -5,9 +5,10 @@ whose frequencies and phases have a factorised posterior: the moments of its fea
 the features of DTC and PIC. Each is a function of one flat vector of parameters, for any optimiser.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ssgp._utils.arrays import Array
 from ssgp.baselines.inducing import InducingFeatures
 from ssgp.baselines.linear_bound import FeatureGradient, Moments
 from ssgp.baselines.squared_exponential import SquaredExponential
+from ssgp.saving.contents import MOST_LOG, array, flag, made_of, number
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.features import features, frequency_gradient
 
@@ -32,6 +34,11 @@ class FeatureMap(Protocol):
     @property
     def log_signal(self) -> float:
         """Log variance of the latent function."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
         ...
 
     def to_vector(self) -> Array:
@@ -61,7 +68,13 @@ def _split(vector: Array, *shapes: tuple[int, ...]) -> list[Array]:
     return [part.reshape(shape) for part, shape in zip(np.split(vector, ends[:-1]), shapes, strict=True)]
 
 
-@stored()
+KERNEL = {
+    "log_lengthscale": array("float64", "d", least=-MOST_LOG, most=MOST_LOG),
+    "log_signal": number(-MOST_LOG, MOST_LOG),
+}
+
+
+@stored({"whitened": array("float64", "m", "d"), **KERNEL, "learn_frequencies": flag})
 @dataclass(frozen=True)
 class SpectralMap:
     """Cosines and sines of frequencies that are points.
@@ -82,6 +95,11 @@ class SpectralMap:
     log_lengthscale: Array
     log_signal: float
     learn_frequencies: bool = True
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, 2m."""
+        return 2 * len(self.whitened)
 
     @property
     def frequencies(self) -> Array:
@@ -121,7 +139,17 @@ class SpectralMap:
         return 0.0, np.zeros(self.to_vector().size)
 
 
-@stored(renamed={"mean": "centre", "origin": "place", "phase": "middle", "width_logit": "width"})
+@stored(
+    {
+        "mean": array("float64", "K", "d"),
+        "log_deviation": array("float64", "K", "d", least=-MOST_LOG, most=MOST_LOG),
+        "origin": array("float64", "K", "d"),
+        "phase": array("float64", "K"),
+        "width_logit": array("float64", "K", least=-MOST_LOG, most=MOST_LOG),
+        **KERNEL,
+    },
+    renamed={"mean": "centre", "origin": "place", "phase": "middle", "width_logit": "width"},
+)
 @dataclass(frozen=True)
 class VariationalMap:
     """Cosines ``sqrt(2 signal / K) cos(e . (x - z) / l + b)``, e ~ N(mean, deviation^2), b ~ U(phase -+ half width).
@@ -147,6 +175,11 @@ class VariationalMap:
     width_logit: Array
     log_lengthscale: Array
     log_signal: float
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, K."""
+        return len(self.phase)
 
     def to_vector(self) -> Array:
         """All fields, in their order."""
@@ -223,7 +256,26 @@ class VariationalMap:
         return float(normal + uniform), np.concatenate([part.ravel() for part in parts])
 
 
-@stored(renamed={"inputs": "places"}, caches=("inducing",))
+def _check_inducing(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    if parts.inducing is not None:
+        expected = InducingMap(parts.inputs, parts.log_lengthscale, parts.log_signal).inducing
+        found = parts.inducing
+        yield np.array_equal(found.inputs, expected.inputs), "inducing inputs must be the same in both places"
+        kernels = np.append(found.kernel.lengthscale, found.kernel.variance)
+        logs = np.append(parts.log_lengthscale, parts.log_signal)
+        yield np.allclose(np.log(kernels), logs, rtol=1e-9, atol=1e-9), "kernels must be the same in both places"
+
+
+@stored(
+    {"inputs": array("float64", "k", "d"), **KERNEL},
+    relations=_check_inducing,
+    renamed={"inputs": "places"},
+    caches={
+        "inducing": made_of(
+            InducingFeatures, k=lambda features: len(features.inputs), d=lambda features: features.inputs.shape[1]
+        )
+    },
+)
 @dataclass(frozen=True)
 class InducingMap:
     """Features of inducing inputs.
@@ -247,6 +299,11 @@ class InducingMap:
         """The features as a function of the kernel."""
         kernel = SquaredExponential(np.exp(self.log_lengthscale), float(np.exp(self.log_signal)))
         return InducingFeatures(self.inputs, kernel)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, k."""
+        return len(self.inputs)
 
     def to_vector(self) -> Array:
         """Inducing inputs, log lengthscales and log signal variance."""

@@ -1,7 +1,7 @@
 """The base of SSGP, VSSGP, DTC and PIC: a linear model of learned features."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import log
 from numbers import Integral
@@ -19,7 +19,7 @@ from ssgp._utils.budget import Budget
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import CallbackSupportMixin, Monitor, StepHooks
 from ssgp._utils.warning import warn_user
-from ssgp.baselines.gaussian_regressor import GaussianRegressor
+from ssgp.baselines.gaussian_regressor import KERNEL_AND_UNITS, GaussianRegressor
 from ssgp.baselines.lbfgs import maximize_bound
 from ssgp.baselines.linear_bound import WeightPosterior
 from ssgp.baselines.model import LEAST_LOG_NOISE, Model, RowLikelihood, sum_blocks
@@ -27,9 +27,11 @@ from ssgp.baselines.natural_gradient import NaturalGradientTrainer
 from ssgp.engine.threads import one_blas_thread
 from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.rows.standardizer import LEAST_NOISE, Standardizer
+from ssgp.saving.contents import Rule, array, integer, made_of
+from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.parameters import Hyperparameters, initial_hyperparameters
 
-__all__ = ["FeatureRegressor", "Learned"]
+__all__ = ["FeatureRegressor", "Learned", "stored_with_features"]
 
 AfterStep = Callable[[Model, float], bool]
 
@@ -233,3 +235,20 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
 def _chunks(rows: Rows, size: int = ROWS_PER_CHUNK) -> Rows:
     """The same rows in blocks of about equal size."""
     return Rows(rows.X, rows.y, rows.weight, even_bounds(len(rows.y), size))
+
+
+def stored_with_features(map_class: type, **more: Rule) -> Callable[[type], type]:
+    """Decorator of a regressor of such features that files may hold, with more fitted attributes of its own."""
+
+    def check(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+        features = parts._model.features
+        yield isinstance(features, map_class), f"the features must be those of a {map_class.__name__}"
+        yield len(parts._weights.mean) == features.n_features, "there must be a weight for each feature"
+
+    fitted = {
+        "n_iter_": integer(),
+        "bound_trace_": array("float64", "steps", finite=False),
+        "_model": made_of(Model, d=lambda model: len(model.features.log_lengthscale)),
+        "_weights": made_of(WeightPosterior),
+    }
+    return stored_estimator({**KERNEL_AND_UNITS, **fitted, **more}, relations=check)

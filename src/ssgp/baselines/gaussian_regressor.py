@@ -13,9 +13,20 @@ from ssgp._utils.checks import check_inputs
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.contents import Rule, array, integer, made_of, number
 from ssgp.saving.mixin import SaveMixin
 
-__all__ = ["GaussianRegressor"]
+__all__ = ["KERNEL_AND_UNITS", "GaussianRegressor"]
+
+# What files hold of every such regressor; variances of a target of tiny or huge numbers may be beyond all numbers.
+KERNEL_AND_UNITS: dict[str, Rule] = {
+    "lengthscale_": array("float64", "d", least=0.0),
+    "signal_variance_": number(0.0, finite=False),
+    "noise_variance_": number(0.0, finite=False),
+    "n_rows_": integer(1),
+    "bound_": number(),
+    "_units": made_of(Standardizer, d=lambda units: len(units.x_mean)),
+}
 
 # Rows that are predicted together.
 ROWS_PER_CHUNK = 1 << 14

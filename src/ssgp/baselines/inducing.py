@@ -4,14 +4,17 @@ With u = L v, L L^T = K_uu, the process at x is psi(x)^T v plus an independent r
 k(x, x) - psi^T psi, where psi(x) = L^-1 k_u(x) and v ~ N(0, I).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ssgp._utils.arrays import Array
 from ssgp.baselines.squared_exponential import SquaredExponential
 from ssgp.baselines.triangular import CholeskyFactor
+from ssgp.saving.contents import array, made_of
 from ssgp.saving.kinds import stored
 
 __all__ = ["InducingFeatures", "InducingGradient"]
@@ -30,8 +33,25 @@ class InducingGradient:
     log_variance: float
 
 
+def _check_factor(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    """A factor of another matrix would give variances that are none."""
+    if parts.factor is not None:
+        lower, covariance = np.tril(parts.factor), InducingFeatures(parts.inputs, parts.kernel).covariance
+        difference = np.abs(lower @ lower.T - covariance).max(initial=0.0)
+        yield bool(difference <= 1e-9 * parts.kernel.variance), "factor must be that of the inputs' covariances"
+        yield bool((np.diagonal(lower) > 0.0).all()), "factor must have a positive diagonal"
+
+
 # The factor is stored: another number of threads may round it otherwise.
-@stored(renamed={"inputs": "places"}, caches=("factor",))
+@stored(
+    {
+        "inputs": array("float64", "k", "d"),
+        "kernel": made_of(SquaredExponential, d=lambda kernel: len(kernel.lengthscale)),
+    },
+    relations=_check_factor,
+    renamed={"inputs": "places"},
+    caches={"factor": array("float64", "k", "k")},
+)
 @dataclass(frozen=True)
 class InducingFeatures:
     """Features psi(x) of k inducing inputs.

@@ -20,6 +20,7 @@ import numpy as np
 from ssgp._utils.arrays import Array
 from ssgp.baselines.triangular import CholeskyFactor
 from ssgp.rows.blocks import Block
+from ssgp.saving.contents import array
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import LOG_TWO_PI
 
@@ -81,7 +82,7 @@ class Sums:
         return Sums(factor * self.gram, factor * self.cross, factor * self.constant)
 
 
-@stored()
+@stored({"mean": array("float64", "q"), "covariance": array("float64", "q", "q")})
 @dataclass(frozen=True)
 class WeightPosterior:
     """Gaussian posterior q(w).

@@ -9,10 +9,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ssgp._utils.arrays import Array
-from ssgp.baselines.feature_maps import FeatureMap
+from ssgp.baselines.feature_maps import FeatureMap, InducingMap, SpectralMap, VariationalMap
 from ssgp.baselines.linear_bound import Sums, WeightPosterior, feature_gradient
 from ssgp.engine.threads import one_blas_thread
 from ssgp.rows.blocks import Block, Rows
+from ssgp.saving.contents import MOST_LOG, made_of, number
 from ssgp.saving.kinds import stored
 
 __all__ = [
@@ -31,12 +32,20 @@ Summand = TypeVar("Summand")
 BLOCKS_PER_CHUNK = 32
 # Limits of the log noise variance of a standardised target; the lower one is less for a target that is not centred.
 LEAST_LOG_NOISE, MOST_LOG_NOISE = -14.0, 3.0
+# With less noise covariances of rows cannot be factorised; the lower limit is never below it.
+LEAST_OF_ALL = -19.0
 # Limits of the size of whitened parameters, and of logarithms of lengthscales and signal variance, unless they start
 # beyond.
 LARGEST_WHITENED, LARGEST_LOG = 30.0, 8.0
 
 
-@stored()
+@stored(
+    {
+        "features": made_of(InducingMap, SpectralMap, VariationalMap),
+        "log_noise": number(LEAST_OF_ALL, MOST_LOG),
+        "least_log_noise": number(LEAST_OF_ALL, MOST_LOG),
+    }
+)
 @dataclass(frozen=True)
 class Model:
     """Parameters that are learned: those of the features, and the noise.

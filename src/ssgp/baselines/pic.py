@@ -9,7 +9,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ssgp._utils.arrays import Array
 from ssgp.baselines.block_likelihood import BlockLikelihood, SolvedBlock, inducing_features, solve_block
-from ssgp.baselines.feature_regressor import AfterStep, FeatureRegressor
+from ssgp.baselines.feature_maps import InducingMap
+from ssgp.baselines.feature_regressor import AfterStep, FeatureRegressor, stored_with_features
 from ssgp.baselines.inducing_regressor import InducingRegressor
 from ssgp.baselines.linear_bound import WeightPosterior
 from ssgp.baselines.model import Model, sum_blocks
@@ -17,7 +18,7 @@ from ssgp.baselines.natural_gradient import NaturalGradientTrainer
 from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.bisecting_tree import BisectingTree, grow_tree
 from ssgp.rows.blocks import Rows
-from ssgp.saving.mixin import stored_estimator
+from ssgp.saving.contents import made_of
 
 __all__ = ["PICRegressor"]
 
@@ -30,7 +31,11 @@ ROWS_PER_CHUNK = 1 << 20
 ROWS_PER_TASK = 4096
 
 
-@stored_estimator()
+@stored_with_features(
+    InducingMap,
+    partition_=made_of(BisectingTree, d=lambda tree: tree.directions.shape[1], p=lambda tree: tree.n_blocks),
+    _rows=made_of(Rows, d=lambda rows: rows.X.shape[1], p=lambda rows: rows.n_blocks),
+)
 class PICRegressor(InducingRegressor):
     """Gaussian process regression with inducing inputs, exact within blocks of neighbouring rows (PIC+).
 

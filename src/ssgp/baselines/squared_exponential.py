@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp.saving.contents import TINIEST, array, number
 from ssgp.saving.kinds import stored
 
 __all__ = ["SquaredExponential"]
 
 
-@stored()
+@stored({"lengthscale": array("float64", "d", least=TINIEST), "variance": number(TINIEST)})
 @dataclass(frozen=True)
 class SquaredExponential:
     """Kernel ``variance exp(-1/2 sum_j (a_j - b_j)^2 / l_j^2)``.

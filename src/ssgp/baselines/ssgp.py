@@ -11,11 +11,10 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.arrays import Array
 from ssgp.baselines.feature_maps import SpectralMap
-from ssgp.baselines.feature_regressor import FeatureRegressor, Learned
+from ssgp.baselines.feature_regressor import FeatureRegressor, Learned, stored_with_features
 from ssgp.baselines.lbfgs import maximize_bound
 from ssgp.baselines.model import Model, RowLikelihood
 from ssgp.rows.blocks import Rows
-from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["SSGPRegressor"]
@@ -26,7 +25,7 @@ SHORT_RUN_STEPS = 15
 SHORT_RUN_ROWS = 20_000
 
 
-@stored_estimator()
+@stored_with_features(SpectralMap)
 class SSGPRegressor(FeatureRegressor):
     """Sparse spectrum Gaussian process regression, by maximum marginal likelihood.
 

@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from ssgp.baselines.feature_maps import VariationalMap
-from ssgp.baselines.feature_regressor import FeatureRegressor
+from ssgp.baselines.feature_regressor import FeatureRegressor, stored_with_features
 from ssgp.baselines.model import Model
 from ssgp.rows.blocks import Rows
-from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["VSSGPRegressor"]
@@ -21,7 +20,7 @@ __all__ = ["VSSGPRegressor"]
 START_DEVIATION = 0.1
 
 
-@stored_estimator()
+@stored_with_features(VariationalMap)
 class VSSGPRegressor(FeatureRegressor):
     """Variational sparse spectrum Gaussian process regression.
 

@@ -1,15 +1,17 @@
 """``ssgp inspect``: what a saved model is."""
 
 import os
+from dataclasses import fields
 from typing import Any
 
-import ssgp
 from ssgp.cli.errors import one_line
 from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.predictor import check_model_file
+from ssgp.distributions.recalibrated import RecalibratedRegressor
 from ssgp.distributions.recalibration import Recalibration
 from ssgp.saving.model_files import read_summary
+from ssgp.stored import ESTIMATORS
 
 __all__ = ["inspect_command"]
 
@@ -54,14 +56,18 @@ def _key(notes: Notes) -> str:
 def _recalibration(summary: dict[str, Any]) -> str:
     if "recalibration" not in summary:
         return ""
-    recalibration = dict(summary["recalibration"])
-    n_rows = recalibration.pop("n_rows")
-    return f"Recalibrated on {amount(n_rows, 'row')}: {Recalibration(**recalibration).describe()}"
+    numbers = summary["recalibration"]
+    recalibration = Recalibration(
+        **{field.name: numbers[field.name] for field in fields(Recalibration) if field.name in numbers}
+    )
+    return f"Recalibrated on {amount(int(numbers.get('n_rows', 0)), 'row')}: {recalibration.describe()}"
 
 
 def _settings(summary: dict[str, Any]) -> str:
     """Settings that are not the estimator's defaults."""
-    defaults = getattr(ssgp, summary["classes"][-1])()._stored_settings()
+    estimators: dict[str, Any] = {cls.__name__: cls for cls in ESTIMATORS if cls is not RecalibratedRegressor}
+    cls = estimators.get(summary["classes"][-1])
+    defaults = {} if cls is None else cls()._stored_settings()
     changed = {name: value for name, value in summary["settings"].items() if value != defaults.get(name)}
     listed = ", ".join(f"{name}={value}" for name, value in changed.items())
     return f"Settings: {listed or 'as they come'}{', others as they come' if listed else ''}"

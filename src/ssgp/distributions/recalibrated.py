@@ -16,6 +16,7 @@ from ssgp._utils.checks import check_target
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.stretched import StretchedDistribution
+from ssgp.saving.contents import integer, made_of
 from ssgp.saving.mixin import SaveMixin, stored_estimator
 
 __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "recalibrate"]
@@ -25,7 +26,11 @@ __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "reca
 LEAST_ROWS, MOST_ROWS = 20, 10_000
 
 
-@stored_estimator()
+@stored_estimator(
+    {"recalibration_": made_of(Recalibration), "n_recalibration_rows_": integer(1)},
+    settings={"regressor": made_of(DistributionRegressor)},
+    has_columns=False,
+)
 class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """A fitted regressor whose predictive distributions are corrected on rows held out.
 

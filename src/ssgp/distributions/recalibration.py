@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from ssgp._utils.arrays import Array
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF, StretchableDistribution
 from ssgp.distributions.stretched import StretchedDistribution
+from ssgp.saving.contents import TINIEST, number
 from ssgp.saving.kinds import stored
 
 __all__ = ["Recalibration", "fit_recalibration"]
@@ -20,7 +21,14 @@ MOST_STRETCH = 5.0
 NEARLY_NORMAL = 1000.0
 
 
-@stored()
+@stored(
+    {
+        "shift": number(),
+        "below": number(TINIEST),
+        "above": number(TINIEST),
+        "dof": number(LEAST_DOF, MOST_DOF),
+    }
+)
 @dataclass(frozen=True)
 class Recalibration:
     """A shift of a distribution, factors that stretch it below and above its mean, and heavier tails.

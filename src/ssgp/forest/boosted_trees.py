@@ -1,5 +1,6 @@
 """Boosted trees as a few plain arrays, which predict once scikit-learn has grown them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp.forest.sklearn_trees import LEAF, compile_trees, nodes_of_trees, sum_of_trees
+from ssgp.saving.contents import array, integer, number
 from ssgp.saving.kinds import stored
 
 __all__ = ["BoostedTrees", "grow"]
@@ -18,7 +20,29 @@ BINS = 255
 BINNED_ROWS = 200_000
 
 
-@stored()
+def _form_trees(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    """The compiled descent does not look where it goes: no node may lead out of its tree or in a circle."""
+    bounds, feature = parts.bounds, parts.feature
+    rising = len(bounds) > 1 and bounds[0] == 0 and bounds[-1] == len(feature) and (bounds[1:] > bounds[:-1]).all()
+    yield bool(rising), "bounds must rise from 0 to the number of nodes"
+    sizes = np.diff(bounds)
+    within = (np.arange(len(feature)) - np.repeat(bounds[:-1], sizes))[:, None]
+    onward = (parts.children > within) & (parts.children < np.repeat(sizes, sizes)[:, None])
+    yield bool((feature < parts.n_inputs).all()), "splits must be by inputs that there are"
+    yield bool(onward[feature != LEAF].all()), "children must come after their parents in the same tree"
+
+
+@stored(
+    {
+        "bounds": array("int64", "edges", least=0),
+        "feature": array("int32", "nodes", least=LEAF),
+        "number": array("float64", "nodes"),
+        "children": array("uint32", "nodes", 2),
+        "baseline": number(),
+        "n_inputs": integer(1),
+    },
+    relations=_form_trees,
+)
 @dataclass(frozen=True)
 class BoostedTrees:
     """A constant plus the sum of regression trees on finite numbers; their nodes are numbered tree by tree.
@@ -45,20 +69,6 @@ class BoostedTrees:
     children: Indices
     baseline: float
     n_inputs: int
-
-    def __post_init__(self) -> None:
-        """Refuse nodes that lead out of their tree or in a circle: the compiled descent does not look."""
-        sizes = np.diff(self.bounds)
-        whole = self.bounds[0] == 0 and self.bounds[-1] == len(self.feature) and sizes.min(initial=1) > 0
-        if not (whole and self._lead_onward(sizes)):
-            raise ValueError("the nodes of boosted trees do not form trees")
-
-    def _lead_onward(self, sizes: Indices) -> bool:
-        """Whether splits are by inputs there are, and children come after their parents in the same tree."""
-        within = (np.arange(len(self.feature)) - np.repeat(self.bounds[:-1], sizes))[:, None]
-        onward = (self.children > within) & (self.children < np.repeat(sizes, sizes)[:, None])
-        valid = (self.feature >= LEAF) & (self.feature < self.n_inputs)
-        return bool(valid.all() and onward[self.feature != LEAF].all())
 
     @classmethod
     def of(cls, booster: HistGradientBoostingRegressor) -> "BoostedTrees":

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from ssgp._utils.arrays import Array
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF
 from ssgp.distributions.student_mixture import StudentMixture, combined_dof
+from ssgp.saving.contents import TINIEST, number
 from ssgp.saving.kinds import stored
 
 __all__ = ["Calibration", "Components", "fit_calibration"]
@@ -68,7 +69,14 @@ class Components:
         return Components(**{name: np.concatenate([getattr(part, name) for part in parts], axis) for name in names})
 
 
-@stored()
+@stored(
+    {
+        "noise": number(TINIEST),
+        "leverage": number(0.0),
+        "spread": number(0.0, 1.0),
+        "dof": number(LEAST_DOF),
+    }
+)
 @dataclass(frozen=True)
 class Calibration:
     """Four numbers that turn leaves' predictions into an honest mixture.

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from ssgp._utils.arrays import Array
 from ssgp.forest.boosted_trees import BoostedTrees, grow
+from ssgp.saving.contents import made_of, number, tuple_of
 from ssgp.saving.kinds import stored
 
 __all__ = ["Correction", "Residuals", "fit_booster", "fit_correction"]
@@ -69,7 +70,12 @@ class Booster(Protocol):
         ...
 
 
-@stored()
+@stored(
+    {
+        "boosters": tuple_of(made_of(BoostedTrees, d=lambda trees: trees.n_inputs), least=1),
+        "share": number(0.0, 1.0),
+    }
+)
 @dataclass(frozen=True)
 class Correction:
     """Shift of predictions: a share of ``deviation(x) * h(x)``, h the mean of boosted trees.

@@ -25,7 +25,7 @@ from ssgp._version import __version__
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
-from ssgp.forest.fitted import FittedForest
+from ssgp.forest.fitted import CONTENTS, FittedForest, check_contents
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_sizes
 from ssgp.rows.row_files import gathered
@@ -47,7 +47,7 @@ PREDICT_ROWS = 1 << 17
 NOT_IN_THE_MODEL = {"average_prunings", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
 
-@stored_estimator()
+@stored_estimator(CONTENTS, relations=check_contents)
 class SpectralForestRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
     """Forest of local sparse spectrum Gaussian processes.
 

@@ -14,17 +14,32 @@ from ssgp.forest.correction import Correction
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.contents import Rule, array, integer, list_of, made_of, number, optional, text, tuple_of
 from ssgp.saving.kinds import stored
+from ssgp.spectrum.kernels import KERNELS
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior
 
-__all__ = ["FittedForest", "Forest"]
+__all__ = ["CONTENTS", "FittedForest", "Forest", "check_contents"]
 
 # Rows that a thread predicts at a time.
 CHUNK = 16384
 
 
-@stored()
+def _check_forest(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    yield all(len(tree.levels) == 1 for tree in parts.trees), "trees must have one level"
+    sizes = {(tree.partition.n_blocks, tree.levels[0].leaves_per_node) for tree in parts.trees}
+    yield len(sizes) == 1, "trees must have equally many leaves"
+
+
+@stored(
+    {
+        "trees": tuple_of(made_of(SpectralTree, d=lambda tree: tree.features.n_inputs), least=1),
+        "calibration": made_of(Calibration),
+        "correction": optional(made_of(Correction, d=lambda correction: correction.boosters[0].n_inputs)),
+    },
+    relations=_check_forest,
+)
 @dataclass(frozen=True)
 class Forest:
     """Trees, the correction of their common errors, and the calibration of their mixture.
@@ -231,3 +246,37 @@ class FittedForest:
         """Variances of the noise in the regions of rows X (n, d), in squared units of the target, shape (n,)."""
         components = self.forest.components(self.units.inputs(X), n_jobs)
         return self.units.y_scale**2 * self.calibration.noise_variance(components)
+
+
+# What files hold of a fitted regressor: its attributes, and the parts of a fitted forest.
+CONTENTS: dict[str, Rule] = {
+    "posterior_": made_of(AffinePosterior, d=lambda posterior: posterior.n_inputs),
+    "lengthscale_": array("float64", "d", least=0.0),
+    "feature_importances_": array("float64", "d", least=0.0),
+    "kernel_": text(*KERNELS),
+    "n_frequencies_": integer(1),
+    "n_trees_": integer(1),
+    "n_leaves_": integer(1),
+    "leaf_size_": number(0.0, or_whole=True),
+    "calibration_": made_of(Calibration),
+    "corrected_share_": number(0.0, 1.0),
+    "n_rows_": integer(1),
+    "n_iter_": integer(),
+    "bound_trace_": array("float64", "steps", finite=False),
+    "_units": made_of(Standardizer, d=lambda units: len(units.x_mean)),
+    "_forest": made_of(Forest, d=lambda forest: forest.trees[0].features.n_inputs),
+    "_seedlings": list_of(made_of(TreeSkeleton, d=lambda skeleton: skeleton.features.n_inputs)),
+    "_parameters": made_of(Parameters, d=lambda parameters: parameters.layout.n_inputs),
+    "_seed": integer(),
+    "_rows": optional(made_of(Rows, d=lambda rows: rows.X.shape[1])),
+}
+
+
+def check_contents(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    """Whether the parts of a file belong together: `partial_fit`, which goes on from them, does not look."""
+    fitted = FittedForest.restored(vars(parts))
+    yield parts.n_frequencies_ == fitted.n_frequencies, "n_frequencies_ must be that of the parameters"
+    yield parts.n_trees_ == fitted.n_trees and parts.n_leaves_ == fitted.n_leaves, "trees must be as many as it says"
+    yield len(parts._seedlings) in (0, fitted.n_trees), "there must be a skeleton for each tree, or none"
+    leaves = {skeleton.partition.n_blocks for skeleton in parts._seedlings}
+    yield leaves <= {fitted.forest.trees[0].partition.n_blocks}, "skeletons must have the leaves of the trees"

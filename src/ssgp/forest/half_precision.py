@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.saving.contents import TINIEST, array
 from ssgp.saving.kinds import stored
 
 __all__ = ["HalfPrecision", "to_half_precision"]
@@ -20,7 +21,13 @@ FEW_TIMES = 8
 NUMBERS_AT_ONCE = 1 << 23
 
 
-@stored("Packed")
+@stored(
+    {
+        "values": array(("float16", "float32"), "p", "k", "q", least=-1.01, most=1.01),
+        "scale": array("float32", "p", "k", least=TINIEST),
+    },
+    name="Packed",
+)
 @dataclass(frozen=True)
 class HalfPrecision:
     """k vectors for each of p nodes, in half precision or, where that would not do, in single precision.

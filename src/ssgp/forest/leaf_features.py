@@ -6,6 +6,7 @@ import numpy as np
 
 from ssgp._utils.arrays import Array
 from ssgp.engine.tiles import product_in_tiles
+from ssgp.saving.contents import array, integer
 from ssgp.saving.kinds import stored
 
 __all__ = ["LeafFeatures"]
@@ -14,7 +15,13 @@ __all__ = ["LeafFeatures"]
 TILE_ROWS = 512
 
 
-@stored("Waves")
+@stored(
+    {"projection": array("float32", "d + 1", "q"), "n_cosines": integer(2)},
+    name="Waves",
+    relations=lambda p: [
+        (p.projection.shape[1] == p.n_cosines + p.projection.shape[0], "the features must be cosines and a trend")
+    ],
+)
 @dataclass(frozen=True, eq=False)
 class LeafFeatures:
     """A draw of the frequencies, ready for use.
@@ -43,6 +50,11 @@ class LeafFeatures:
         top = np.concatenate([phases, np.zeros((d, 1)), slopes], axis=1)
         bottom = np.concatenate([np.zeros(m), np.full(m, -0.5 * np.pi), [np.sqrt(m)], np.zeros(d)])
         return cls(np.concatenate([top, bottom[None]]).astype(np.float32), 2 * m)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs, d."""
+        return len(self.projection) - 1
 
     @property
     def n_features(self) -> int:

@@ -23,6 +23,7 @@ from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.tree import Level, SpectralTree, TreeShape, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import RowTable, SortedRows
+from ssgp.saving.contents import array
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import fit_noise_prior
 
@@ -39,7 +40,14 @@ SUMS_AT_ONCE = 1 << 20
 SKETCH_TOLERANCE = 0.1
 
 
-@stored("LeftOut")
+@stored(
+    {
+        "rows": array("int64", "k", least=0),
+        "error": array("float32", "levels", "k"),
+        "noise_variance": array("float32", "levels", "k", least=0.0),
+    },
+    name="LeftOut",
+)
 @dataclass(frozen=True)
 class LeaveOneOut:
     """Errors of a tree on some of its own rows, each left out of it.

@@ -1,7 +1,10 @@
 """A fitted tree: a balanced partition with a sparse spectrum model in every node of some levels."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +13,7 @@ from ssgp.forest.calibration import Components
 from ssgp.forest.half_precision import HalfPrecision
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.rows.bisecting_tree import BisectingTree
+from ssgp.saving.contents import array, integer, made_of, tuple_of
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import NoisePrior
 
@@ -57,7 +61,24 @@ class TreeShape:
         return TreeShape(self.n_leaves // leaf, tuple(size // leaf for size in self.leaves_per_node[: level + 1]))
 
 
-@stored("Seedling", renamed={"features": "waves", "leaves_per_node": "groups"})
+TREE = {
+    "partition": made_of(BisectingTree, d=lambda partition: partition.directions.shape[1]),
+    "features": made_of(LeafFeatures, d=lambda features: features.n_inputs, q=lambda features: features.n_features),
+}
+
+
+def _check_skeleton(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    n_leaves, sizes = parts.partition.n_blocks, parts.leaves_per_node
+    yield sizes[-1] == 1, "the last level must be that of leaves"
+    yield all(larger % smaller == 0 for larger, smaller in pairwise((n_leaves, *sizes))), "levels must be nested"
+
+
+@stored(
+    {**TREE, "seed": integer(), "leaves_per_node": tuple_of(integer(1), least=1)},
+    name="Seedling",
+    relations=_check_skeleton,
+    renamed={"features": "waves", "leaves_per_node": "groups"},
+)
 @dataclass(frozen=True)
 class TreeSkeleton:
     """A tree before rows fill its leaves.
@@ -90,7 +111,19 @@ class TreeSkeleton:
         return replace(self, partition=partition, leaves_per_node=shape.leaves_per_node)
 
 
-@stored(renamed={"leaves_per_node": "group"}, removed={"log_weight": None})
+@stored(
+    {
+        "leaves_per_node": integer(1),
+        "weights": made_of(HalfPrecision, p=lambda half: half.values.shape[0], q=lambda half: half.values.shape[2]),
+        "sketch": made_of(HalfPrecision, p=lambda half: half.values.shape[0], q=lambda half: half.values.shape[2]),
+        "count": array("float32", "p", least=0.0),
+        "rss": array("float32", "p", least=0.0),
+        "noise_prior": made_of(NoisePrior),
+    },
+    relations=lambda p: [(p.weights.values.shape[1] == 1, "weights must be one vector for each node")],
+    renamed={"leaves_per_node": "group"},
+    removed={"log_weight": None},
+)
 @dataclass(frozen=True)
 class Level:
     """Models of the p nodes of one level of a tree.
@@ -127,7 +160,17 @@ class Level:
         return self.weights.nbytes + self.sketch.nbytes + self.count.nbytes + self.rss.nbytes
 
 
-@stored(renamed={"features": "waves"})
+def _check_levels(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    n_leaves = parts.partition.n_blocks
+    nodes = [len(level.count) * level.leaves_per_node for level in parts.levels]
+    yield all(n == n_leaves for n in nodes), "levels must have nodes for all leaves"
+
+
+@stored(
+    {**TREE, "levels": tuple_of(made_of(Level, q=lambda level: level.weights.values.shape[2]), least=1)},
+    relations=_check_levels,
+    renamed={"features": "waves"},
+)
 @dataclass(frozen=True)
 class SpectralTree:
     """A partition, the features that its leaves share, and the models of its nodes.

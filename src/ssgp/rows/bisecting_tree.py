@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp.engine.cuts import cut_directions
 from ssgp.engine.descent import descend
+from ssgp.saving.contents import array
 from ssgp.saving.kinds import stored
 
 __all__ = ["BisectingTree", "grow_tree"]
@@ -16,7 +18,20 @@ __all__ = ["BisectingTree", "grow_tree"]
 STACKED_ROWS = 4096
 
 
-@stored()
+def _check_children(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    """The descent does not look where it goes: the children have to be those of a tree of so many blocks."""
+    n_blocks = len(parts.thresholds) + 1
+    yield bool((parts.children == _layout(n_blocks)[1]).all()), "children must be those of a balanced tree"
+
+
+@stored(
+    {
+        "directions": array(("float32", "float64"), "nodes", "d"),
+        "thresholds": array(("float32", "float64"), "nodes"),
+        "children": array("int64", "nodes", 2),
+    },
+    relations=_check_children,
+)
 @dataclass(frozen=True)
 class BisectingTree:
     """A binary tree of hyperplanes; a row goes right where its projection reaches the threshold.

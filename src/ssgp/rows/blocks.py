@@ -12,9 +12,15 @@ import numpy as np
 from sklearn.utils import gen_even_slices
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.saving.contents import array, optional
 from ssgp.saving.kinds import stored
 
 __all__ = ["Block", "Rows", "block_order", "even_bounds"]
+
+
+def _are_bounds(bounds: Indices, n_rows: int) -> bool:
+    """Whether these are bounds of blocks of all rows, which are within them."""
+    return bool(len(bounds) > 1 and bounds[0] == 0 and bounds[-1] == n_rows and (bounds[1:] >= bounds[:-1]).all())
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,15 @@ class Block:
         return by_row * (self.weight if by_row.ndim == 1 else self.weight[:, None])
 
 
-@stored()
+@stored(
+    {
+        "X": array("float32", "n", "d"),
+        "y": array("float32", "n"),
+        "weight": optional(array("float32", "n", least=0.0)),
+        "bounds": array("int64", "edges", least=0),
+    },
+    relations=lambda p: [(_are_bounds(p.bounds, len(p.y)), "bounds must rise from 0 to the number of rows")],
+)
 @dataclass(frozen=True)
 class Rows:
     """Rows in blocks: block k is ``bounds[k]:bounds[k + 1]``.

@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree  # pyright: ignore[reportAttributeAccessIssue]
 from sklearn.metrics import pairwise_distances_argmin
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.saving.contents import INTEGERS, array, made_of
 from ssgp.saving.kinds import stored
 
 __all__ = ["NearestCentre", "NearestRow", "Partition"]
@@ -30,7 +31,13 @@ class Partition(Protocol):
         ...
 
 
-@stored()
+@stored(
+    {"centres": array(("float32", "float64"), "p", "lifted"), "metric": array(("float32", "float64"), "d")},
+    relations=lambda p: [
+        (len(p.centres) > 0, "there must be a centre"),
+        (p.centres.shape[1] == len(p.metric) + 1, "centres must have one coordinate more than the metric"),
+    ],
+)
 @dataclass(frozen=True)
 class NearestCentre:
     """A row belongs to the block whose centre is nearest.
@@ -60,7 +67,14 @@ class NearestCentre:
         return np.column_stack([X * self.metric, np.zeros(len(X), X.dtype)])
 
 
-@stored()
+@stored(
+    {
+        "tree": made_of(cKDTree, n=lambda tree: tree.n, d=lambda tree: tree.m),
+        "labels": array(INTEGERS, "n", least=0),
+        "metric": array(("float32", "float64"), "d"),
+    },
+    relations=lambda p: [(0 < len(p.labels) > p.labels.max(), "labels must be fewer than rows")],
+)
 @dataclass(frozen=True)
 class NearestRow:
     """A row belongs to the block of the nearest training row: blocks may have any shape.

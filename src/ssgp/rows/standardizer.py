@@ -9,6 +9,7 @@ from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp._utils.warning import warn_user
 from ssgp.rows.blocks import Rows
+from ssgp.saving.contents import array, number
 from ssgp.saving.kinds import stored
 
 __all__ = ["LEAST_NOISE", "Standardizer"]
@@ -21,9 +22,19 @@ LEAST_NOISE = 1e-8
 TINY = 1e-30
 # And with less than this, noise of a thirtieth of the target's deviation is rounding.
 LITTLE_VARIANCE = 1e-5
+# The smallest positive number.
+SMALLEST = float(np.finfo(float).smallest_subnormal)
 
 
-@stored()
+@stored(
+    {
+        "x_mean": array("float64", "d"),
+        "x_scale": array("float64", "d", least=SMALLEST),
+        "y_mean": number(),
+        "y_scale": number(SMALLEST),
+        "y_variance": number(TINY, 1.0),
+    }
+)
 @dataclass(frozen=True)
 class Standardizer:
     """Affine map between a user's units and the model's.

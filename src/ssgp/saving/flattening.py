@@ -6,13 +6,15 @@ array that is met twice is stored once, and is one again when it is built.
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ssgp.saving.contents import INTEGERS, ContentsError
 from ssgp.saving.kinds import Kinds, kind_of
 
 __all__ = ["Flat", "NotStorableError", "flatten", "rebuild"]
@@ -20,7 +22,17 @@ __all__ = ["Flat", "NotStorableError", "flatten", "rebuild"]
 # A value as JSON holds it: plain, or a dict whose first key says what it stands for.
 Node = Any
 
-INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+# What nodes stand for, and the keys that they may have.
+FORMS = {
+    **{form: {form} for form in ("float", "list", "tuple", "dict", "object")},
+    "scalar": {"scalar", "value"},
+    "array": {"array", "time", "transposed"},
+    "texts": {"texts", "shape", "dtype"},
+}
+TIME_TYPE = re.compile(r"[<>=|]?[mM]8(\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns)\])?")
+TEXT_TYPE = re.compile(r"\|?O|[<>=]?U\d{1,8}")
+# Bytes, and bytes for each byte in the file, that strings of one width may take.
+MOST_PADDING, MOST_TIMES = 1 << 24, 256
 TENSOR_TYPES = ("bool", "float16", "float32", "float64", *INTEGERS)
 
 
@@ -55,11 +67,10 @@ def flatten(value: Any) -> Flat:  # noqa: ANN401
 
 
 def rebuild(flat: Flat, kinds: Kinds) -> Any:  # noqa: ANN401
-    """Build the object again. Whatever is amiss raises ValueError, KeyError or TypeError."""
-    rebuilding = _Rebuilding(flat.arrays)
+    """Build the object again; what no file may hold raises `ContentsError`."""
+    rebuilding = _Rebuilding(flat.arrays, kinds)
     for entry in flat.objects:
-        kind = kinds.by_name[entry["kind"]]
-        rebuilding.objects.append(kind.make({name: rebuilding.value(node) for name, node in entry["parts"].items()}))
+        rebuilding.add(entry)
     return rebuilding.value(flat.root)
 
 
@@ -93,7 +104,12 @@ class _Flattening:
         kind = kind_of(type(value))
         if kind is None:
             raise NotStorableError(_refusal(value, path))
-        nodes = {name: self.node(part, _join(path, name)) for name, part in kind.parts(value).items()}
+        parts = kind.parts(value)
+        nodes = {name: self.node(part, _join(path, name)) for name, part in parts.items()}
+        try:
+            kind.check(parts)
+        except ContentsError as error:
+            raise NotStorableError(f"cannot save the model: {error}") from error
         self.objects.append({"kind": kind.name, "parts": nodes})
         return {"object": len(self.objects) - 1}
 
@@ -126,47 +142,109 @@ class _Flattening:
 
 
 class _Rebuilding:
-    """One run over a table of nodes."""
+    """One run over a table of nodes, in which anything may be wrong."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._arrays = arrays
-        self._made: dict[str, NDArray[Any]] = {}
-        self.objects: list[Any] = []
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], kinds: Kinds) -> None:
+        self._arrays, self._kinds = arrays, kinds
+        self._made: dict[str, tuple[Node, NDArray[Any]]] = {}
+        self._objects: list[Any] = []
+        # An array without entries takes no bytes, and none of its sizes may be larger than the file is.
+        self._most = MOST_PADDING + sum(array.nbytes for array in arrays.values())
+
+    def add(self, entry: Node) -> None:
+        """Build the next object; its parts are among those before it."""
+        if type(entry) is not dict or entry.keys() != {"kind", "parts"} or type(entry["parts"]) is not dict:
+            raise ContentsError("an object is not stored as its kind and parts")
+        kind = self._kinds.by_name.get(entry["kind"]) if type(entry["kind"]) is str else None
+        if kind is None:
+            raise ContentsError(f"{entry['kind']!r:.80} is no kind of object that a model is made of")
+        self._objects.append(kind.build({name: self.value(node) for name, node in entry["parts"].items()}))
 
     def value(self, node: Node) -> Any:  # noqa: ANN401
-        if not isinstance(node, dict):
+        if type(node) is list:
+            raise ContentsError(f"{node!r:.80} stands for nothing in a saved model")
+        if type(node) is not dict:
             return node
-        form, content = next(iter(node.items()))
-        if form == "float":
-            return float(content)
-        if form in ("list", "tuple"):
-            return (list if form == "list" else tuple)(self.value(part) for part in content)
-        if form == "dict":
-            return {name: self.value(part) for name, part in content.items()}
-        if form == "object":
-            return self.objects[content]
-        if form == "scalar":
-            return _tensor_type(content).type(self.value(node["value"]))
-        if form in ("array", "texts"):
-            return self._array(content, node)
-        raise ValueError(f"there is nothing called {form!r} in a saved model")
+        form = next((form for form in FORMS if form in node), None)
+        if form is None or not node.keys() <= FORMS[form]:
+            raise ContentsError(f"{node!r:.80} stands for nothing in a saved model")
+        return getattr(self, f"_{form}")(node[form], node)
 
-    def _array(self, name: str, node: dict[str, Any]) -> NDArray[Any]:
+    def _float(self, content: Node, node: Node) -> float:
+        if content not in ("nan", "inf", "-inf"):
+            raise ContentsError(f"{content!r:.40} is no number")
+        return float(content)
+
+    def _list(self, content: Node, node: Node) -> list[Any]:
+        return [self.value(part) for part in _expect(content, list)]
+
+    def _tuple(self, content: Node, node: Node) -> tuple[Any, ...]:
+        return tuple(self._list(content, node))
+
+    def _dict(self, content: Node, node: Node) -> dict[str, Any]:
+        return {name: self.value(part) for name, part in _expect(content, dict).items()}
+
+    def _object(self, content: Node, node: Node) -> Any:  # noqa: ANN401
+        if _expect(content, int) not in range(len(self._objects)):
+            raise ContentsError(f"there is no object {content} before this one")
+        return self._objects[content]
+
+    def _scalar(self, content: Node, node: Node) -> np.generic:
+        dtype, value = _tensor_type(content), self.value(node.get("value"))
+        if type(value) is not {"b": bool, "f": float}.get(dtype.kind, int):
+            raise ContentsError(f"{value!r:.40} is no {content}")
+        if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            raise ContentsError(f"{value!r:.40} is no {content}")
+        return dtype.type(value)
+
+    def _array(self, content: Node, node: Node) -> NDArray[Any]:
+        return self._once(content, node, self._numbers)
+
+    def _texts(self, content: Node, node: Node) -> NDArray[Any]:
+        return self._once(content, node, self._strings)
+
+    def _once(self, name: Node, node: Node, make: Callable[[NDArray[Any], Node], NDArray[Any]]) -> NDArray[Any]:
+        """An array that is one wherever it is met, and the same everywhere."""
+        if type(name) is not str or name not in self._arrays:
+            raise ContentsError(f"there is no array {name!r:.80}")
         if name not in self._made:
-            self._made[name] = self._texts(node) if "texts" in node else self._numbers(node)
-        return self._made[name]
+            self._made[name] = node, make(self._arrays[name], node)
+        first, made = self._made[name]
+        if first != node:
+            raise ContentsError(f"the array {name!r:.80} is described in two ways")
+        return made
 
-    def _numbers(self, node: dict[str, Any]) -> NDArray[Any]:
-        array = self._arrays[node["array"]]
-        if node.get("transposed"):
-            array = array.T
-        return array.view(_time_type(node["time"])) if "time" in node else array
+    def _numbers(self, array: NDArray[Any], node: Node) -> NDArray[Any]:
+        if array.dtype.name not in TENSOR_TYPES or max(array.shape, default=0) > self._most:
+            raise ContentsError(f"{array.dtype} of shape {array.shape} is no array of a saved model")
+        if node.get("transposed", True) is not True:
+            raise ContentsError("an array is transposed or not")
+        array = array.T if "transposed" in node else array
+        return array.view(_time_type(node["time"], array)) if "time" in node else array
 
-    def _texts(self, node: dict[str, Any]) -> NDArray[Any]:
-        values = json.loads(self._arrays[node["texts"]].tobytes())
+    def _strings(self, array: NDArray[Any], node: Node) -> NDArray[Any]:
+        values = _expect(json.loads(array.tobytes()), list)
+        shape, dtype = node.get("shape"), _text_type(node.get("dtype"))
+        plain = array.dtype == np.uint8 and all(_is_entry(value) for value in values)
+        if not plain or type(shape) is not list or not all(type(size) is int and size >= 0 for size in shape):
+            raise ContentsError("an array of texts is not stored as a list of them and a shape")
+        if math.prod(shape) != len(values) or max(shape, default=0) > self._most:
+            raise ContentsError(f"{len(values)} texts have not the shape {shape!r:.80}")
+        if dtype.itemsize * len(values) > MOST_PADDING + MOST_TIMES * array.nbytes:
+            raise ContentsError(f"{len(values)} texts are padded to {dtype.itemsize} bytes each")
         out = np.empty(len(values), dtype=object)
         out[:] = values
-        return out.astype(_text_type(node["dtype"])).reshape(node["shape"])
+        return out.astype(dtype).reshape(shape)
+
+
+def _is_entry(value: Any) -> bool:  # noqa: ANN401
+    return value is None or type(value) in (str, bool, int, float)
+
+
+def _expect(content: Node, kind: type) -> Any:  # noqa: ANN401
+    if type(content) is not kind:
+        raise ContentsError(f"{content!r:.80} is no {kind.__name__}")
+    return content
 
 
 def _key(name: Any, path: str) -> str:  # noqa: ANN401
@@ -188,23 +266,19 @@ def _refusal(value: Any, path: str) -> str:  # noqa: ANN401
     )
 
 
-def _tensor_type(name: str) -> np.dtype:
+def _tensor_type(name: Node) -> np.dtype:
     if name not in TENSOR_TYPES:
-        raise ValueError(f"{name!r} is not a type of numbers in a saved model")
+        raise ContentsError(f"{name!r:.40} is not a type of numbers in a saved model")
     return np.dtype(name)
 
 
-def _time_type(name: str) -> np.dtype:
-    return _of_kind(name, "mM")
+def _time_type(name: Node, array: NDArray[Any]) -> np.dtype:
+    if array.dtype != np.int64 or type(name) is not str or not TIME_TYPE.fullmatch(name):
+        raise ContentsError(f"{name!r:.40} is not a type of times in a saved model")
+    return np.dtype(name)
 
 
-def _text_type(name: str) -> np.dtype:
-    return _of_kind(name, "OU")
-
-
-def _of_kind(name: str, kinds: str) -> np.dtype:
-    """A type of arrays named in a file, if it is one of those that may be."""
-    dtype = np.dtype(name)
-    if dtype.kind not in kinds or dtype.fields is not None:
-        raise ValueError(f"{name!r} is not a type of arrays in a saved model")
-    return dtype
+def _text_type(name: Node) -> np.dtype:
+    if type(name) is not str or not TEXT_TYPE.fullmatch(name):
+        raise ContentsError(f"{name!r:.40} is not a type of texts in a saved model")
+    return np.dtype(name)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ssgp.saving.contents import Contents, ContentsError
+
 __all__ = ["Kind"]
 
 
@@ -18,9 +20,24 @@ class Kind:
     parts : callable
         Takes an object to its parts, by name.
     make : callable
-        Takes the parts to an object.
+        Takes the parts, once they are checked, to an object.
+    contents : Contents
+        What the parts may be.
     """
 
     name: str
     parts: Callable[[Any], Mapping[str, Any]]
     make: Callable[[dict[str, Any]], Any]
+    contents: Contents
+
+    def build(self, parts: dict[str, Any]) -> Any:  # noqa: ANN401
+        """The object of these parts; `ContentsError` where they are not what the class allows."""
+        self.check(parts)
+        return self.make(parts)
+
+    def check(self, parts: Mapping[str, Any]) -> None:
+        """Raise `ContentsError` where the parts are not what the class allows."""
+        try:
+            self.contents.check(parts)
+        except ContentsError as error:
+            raise ContentsError(f"{self.name}.{error}" if ": " in str(error) else f"{self.name}: {error}") from None

@@ -1,14 +1,16 @@
 """Classes that files may hold: how their objects are taken apart and built.
 
-A class says so itself, by the decorator `stored` or `stored_by`, and under which name: files outlive the names of
-classes and fields in the code. Nothing is written of a class that does not, and nothing is read but what the reader
-lists (`Kinds`): what is in a file cannot name anything else.
+A class says so itself, by the decorator `stored` or `stored_by`: what its parts may be, and under which names, for
+files outlive the names of classes and fields in the code. Nothing is written of a class that does not, and nothing is
+read but what the reader lists (`Kinds`): what is in a file cannot name anything else.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from ssgp.saving.contents import Contents, ContentsError, Relations, Rule, Sizes
 from ssgp.saving.foreign import FOREIGN
 from ssgp.saving.kind import Kind
 
@@ -18,58 +20,82 @@ Class = TypeVar("Class", bound=type)
 
 
 def stored(
-    name: str | None = None,
+    rules: Mapping[str, Rule],
     *,
+    name: str | None = None,
+    relations: Relations | None = None,
     renamed: Mapping[str, str] | None = None,
     removed: Mapping[str, Any] | None = None,
-    caches: tuple[str, ...] = (),
+    caches: Mapping[str, Rule] | None = None,
 ) -> Callable[[Class], Class]:
     """Decorator of a dataclass whose objects files may hold: its fields are the parts.
 
     Parameters
     ----------
+    rules : dict of Rule
+        What each field may be, by its name; fields with a default may be missing in a file.
     name : str, optional
         Name of the class in files; its own by default.
+    relations : Relations, optional
+        What must hold between the parts, which have the names of the fields.
     renamed : dict of str, optional
         Names of fields in files, where they are other ones.
     removed : dict, optional
         Parts that earlier versions had and the value they now always have: written for these versions to read, and
         any other value is refused.
-    caches : tuple of str
-        Cached properties that are stored too, where they have been computed.
+    caches : dict of Rule, optional
+        Cached properties that are stored too, where they have been computed, and what they may be.
     """
-    names_in_file, constants = dict(renamed or {}), dict(removed or {})
+    names_in_file, constants, cached_rules = dict(renamed or {}), dict(removed or {}), dict(caches or {})
 
     def decorate(cls: Class) -> Class:
         names = {field.name: names_in_file.get(field.name, field.name) for field in fields(cls)}
+        fields_by_name = {stored_name: name for name, stored_name in names.items()}
 
         def parts(value: Any) -> dict[str, Any]:  # noqa: ANN401
             values = {stored_name: getattr(value, name) for name, stored_name in names.items()}
-            return values | constants | {cache: vars(value)[cache] for cache in caches if cache in vars(value)}
+            return values | constants | {cache: vars(value)[cache] for cache in cached_rules if cache in vars(value)}
 
         def make(stored_parts: dict[str, Any]) -> Any:  # noqa: ANN401
-            for part, constant in constants.items():
-                if stored_parts.pop(part, constant) != constant:
-                    raise ValueError(f"{cls.__name__} has no {part} any more")
-            cached = {cache: stored_parts.pop(cache) for cache in caches if cache in stored_parts}
-            present = {name: stored_name for name, stored_name in names.items() if stored_name in stored_parts}
-            values = {name: stored_parts.pop(stored_name) for name, stored_name in present.items()}
-            value = cls(**values, **stored_parts)
-            vars(value).update(cached)
+            named = {fields_by_name.get(part, part): value for part, value in stored_parts.items()}
+            value = cls(**{name: named[name] for name in names if name in named})
+            vars(value).update({cache: named[cache] for cache in cached_rules if cache in named})
             return value
 
-        return stored_by(parts, make, name)(cls)
+        def with_field_names(parts: Any) -> Iterable[tuple[bool, str]]:  # noqa: ANN401
+            named = {str(fields_by_name.get(part, part)): value for part, value in vars(parts).items()}
+            return relations(SimpleNamespace(**named)) if relations is not None else ()
+
+        may_miss = {field.name for field in fields(cls) if (field.default, field.default_factory) != (MISSING, MISSING)}
+        extra = {**cached_rules, **{part: _always(constant) for part, constant in constants.items()}}
+        contents = Contents(
+            {names[field]: rules[field] for field in names if field not in may_miss},
+            {**{names[field]: rules[field] for field in names if field in may_miss}, **extra},
+            with_field_names,
+        )
+        return stored_by(parts, make, contents, name)(cls)
 
     return decorate
 
 
+def _always(constant: Any) -> Rule:  # noqa: ANN401
+    def rule(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+        if type(value) is not type(constant) or value != constant:
+            raise ContentsError(f"{value!r:.40} has no effect any more; only {constant!r} can be read")
+
+    return rule
+
+
 def stored_by(
-    parts: Callable[[Any], Mapping[str, Any]], make: Callable[[dict[str, Any]], Any], name: str | None = None
+    parts: Callable[[Any], Mapping[str, Any]],
+    make: Callable[[dict[str, Any]], Any],
+    contents: Contents,
+    name: str | None = None,
 ) -> Callable[[Class], Class]:
     """Decorator of any class whose objects files may hold: functions that take them apart and build them."""
 
     def decorate(cls: Class) -> Class:
-        cls.__stored__ = Kind(name or cls.__name__, parts, make)  # type: ignore[attr-defined]
+        cls.__stored__ = Kind(name or cls.__name__, parts, make, contents)  # type: ignore[attr-defined]
         return cls
 
     return decorate

@@ -1,10 +1,26 @@
 """The methods of estimators that can be saved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
 
 from ssgp._utils.warning import DEPRECATED
 from ssgp._utils.whole_file import FilePath
+from ssgp.saving.contents import (
+    Contents,
+    ContentsError,
+    Relations,
+    Rule,
+    Sizes,
+    anything,
+    either,
+    integer,
+    made_of,
+    mapping_of,
+    plain,
+    strings,
+)
 from ssgp.saving.kinds import stored_by
 
 __all__ = ["SaveMixin", "stored_estimator"]
@@ -13,6 +29,8 @@ Class = TypeVar("Class", bound=type)
 
 # Belong to a session, not to a model: callbacks, and who asked for which arguments of `fit`.
 TRANSIENT = {"_skl_callbacks", "_parent_callback_ctx", "_metadata_request"}
+
+SEED = either(plain, made_of(np.random.RandomState))
 
 
 class SaveMixin:
@@ -57,27 +75,70 @@ class SaveMixin:
         return {}
 
 
-def stored_estimator() -> Callable[[Class], Class]:
-    """Decorator of an estimator that files may hold: its settings and its fitted attributes."""
+def stored_estimator(
+    fitted: Mapping[str, Rule],
+    *,
+    settings: Mapping[str, Rule] | None = None,
+    relations: Relations | None = None,
+    has_columns: bool = True,
+) -> Callable[[Class], Class]:
+    """Decorator of an estimator that files may hold: its settings and its fitted attributes.
+
+    Parameters
+    ----------
+    fitted : dict of Rule
+        What each fitted attribute may be; the size d is the number of inputs.
+    settings : dict of Rule, optional
+        What settings may be, where that is not a plain value; the class's own constraints hold as well.
+    relations : Relations, optional
+        What must hold between the fitted attributes.
+    has_columns : bool
+        Whether the number and names of inputs are among the attributes.
+    """
+    rules, names = dict(fitted), {}
+    if has_columns:
+        rules["n_features_in_"], names = integer(1, size="d"), {"feature_names_in_": strings("d")}
+    attributes = Contents(rules, names, relations)
 
     def decorate(cls: Class) -> Class:
         def parts(model: Any) -> dict[str, Any]:  # noqa: ANN401
             return {"settings": model._stored_settings(), "fitted": model._stored_attributes()}
+
+        def check_settings(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+            _check_settings(cls, value, dict(settings or {}))
+
+        def check_fitted(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+            mapping_of(anything)(value, sizes)
+            attributes.check(value)
 
         def make(stored_parts: dict[str, Any]) -> Any:  # noqa: ANN401
             model = cls(**_without_removed(cls, stored_parts["settings"]))
             model._restore_attributes(stored_parts["fitted"])
             return model
 
-        return stored_by(parts, make)(cls)
+        return stored_by(parts, make, Contents({"settings": check_settings, "fitted": check_fitted}))(cls)
 
     return decorate
+
+
+def _check_settings(cls: Any, settings: Any, rules: dict[str, Rule]) -> None:  # noqa: ANN401
+    """Refuse what the class would refuse in `fit`, and whatever is no plain value."""
+    mapping_of(anything)(settings, {})
+    known = {**dict.fromkeys(cls._get_param_names(), plain), "random_state": SEED, **rules}
+    for name, value in settings.items():
+        if name not in known:
+            raise ContentsError(f"{cls.__name__} has no parameter {name!r}")
+        try:
+            known[name](value, {})
+        except ContentsError as error:
+            raise ContentsError(f"{name}: {error}") from None
+    cls(**_without_removed(cls, settings))._validate_params()
 
 
 def _without_removed(cls: type, settings: dict[str, Any]) -> dict[str, Any]:
     """Settings of a file, less those that have no effect any more; one that had an effect is refused."""
     removed = cls._removed_settings  # type: ignore[attr-defined]
     for name, value in removed.items():
-        if settings.get(name, value) not in (value, DEPRECATED):
-            raise ValueError(f"{cls.__name__} has no {name}={settings[name]!r} any more")
+        if name in settings and settings[name] not in (value, DEPRECATED):
+            raise ContentsError(f"{cls.__name__} has no {name}={settings[name]!r:.40} any more")
     return {name: value for name, value in settings.items() if name not in removed}

@@ -7,24 +7,35 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save_file
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.whole_file import FilePath, check_place, whole_file
 from ssgp._version import __version__
+from ssgp.saving.contents import Contents, ContentsError, Rule, anything, integer, list_of, text
 from ssgp.saving.flattening import Flat, NotStorableError, flatten, rebuild
 from ssgp.saving.kinds import Kinds, kind_of
 from ssgp.saving.mixin import SaveMixin
-from ssgp.saving.summary import summarize
+from ssgp.saving.summary import SUMMARY, summarize
 
 __all__ = ["SavedModelError", "read_object", "read_summary", "save", "write_object"]
 
 # Name of the one text in the file's header; two would come in any order, and a model should give the same file twice.
 ENTRY = "ssgp_model"
 # Raised whenever a reader of today would misread what a later version writes.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+HEADER = Contents(
+    {
+        "format_version": integer(1),
+        "ssgp_version": text(),
+        "summary": anything,
+        "root": anything,
+        "objects": list_of(anything),
+        "checksum": anything,
+    }
+)
 
 
 class SavedModelError(ValueError):
@@ -66,27 +77,38 @@ def write_object(value: Any, path: FilePath, summary: dict[str, Any]) -> None:  
         save_file(flat.arrays, part, metadata={ENTRY: json.dumps(header, allow_nan=False)})
 
 
-def read_object(path: FilePath, kinds: Kinds) -> Any:  # noqa: ANN401
-    """Read what `write_object` wrote, if it is made of these kinds. Nothing in the file is run as code."""
+def read_object(path: FilePath, kinds: Kinds, root: Rule = anything) -> Any:  # noqa: ANN401
+    """Read what `write_object` wrote, if it is made of these kinds and `root` allows it.
+
+    Nothing in the file is run as code, and nothing is built of it before it is checked.
+    """
     header, arrays = _read(path, with_arrays=True)
     if header.pop("checksum", None) != _checksum(header, arrays):
         raise SavedModelError(_damaged(path, "its contents do not match their checksum"))
     try:
-        return rebuild(Flat(header["root"], header["objects"], arrays), kinds)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        value = rebuild(Flat(header["root"], header["objects"], arrays), kinds)
+        root(value, {})
+    # A stranger's file may be wrong in ways that nobody thought of; whatever happens, it is refused.
+    except Exception as error:
         raise SavedModelError(
-            f"{_quoted(path)} was written by ssgp {header['ssgp_version']} and does not fit this version, "
-            f"{__version__} ({type(error).__name__}: {error}); load it with the version that wrote it"
+            f"{_quoted(path)} was written by ssgp {_shown(header['ssgp_version'])} and does not fit this version, "
+            f"{__version__} ({_reason(error)}); load it with the version that wrote it"
         ) from error
+    return value
+
+
+def _reason(error: Exception) -> str:
+    return _shown(str(error) if isinstance(error, ContentsError) else f"{type(error).__name__}: {error}")
 
 
 def read_summary(path: FilePath) -> dict[str, Any]:
     """What a saved model is, without loading it: its classes, settings, inputs and how training went."""
     header, _ = _read(path, with_arrays=False)
     try:
-        return {"ssgp_version": header["ssgp_version"], **header["summary"]}
-    except (KeyError, TypeError) as error:
-        raise SavedModelError(_damaged(path, "its summary cannot be read")) from error
+        SUMMARY.check(header["summary"])
+    except ContentsError as error:
+        raise SavedModelError(_damaged(path, f"its summary cannot be read ({error})")) from error
+    return {"ssgp_version": header["ssgp_version"], **header["summary"]}
 
 
 def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
@@ -102,9 +124,12 @@ def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
 
 
 def _checksum(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
+    """Sum over everything in the file; in the first format, dtypes and shapes were left out."""
     total = zlib.crc32(json.dumps(header).encode())
     for name in sorted(arrays):
-        total = zlib.crc32(arrays[name].reshape(-1).view(np.uint8).data, zlib.crc32(name.encode(), total))
+        array = arrays[name]
+        described = name if header["format_version"] == 1 else f"{name} {array.dtype.name} {array.shape}"
+        total = zlib.crc32(array.reshape(-1).view(np.uint8).data, zlib.crc32(described.encode(), total))
     return f"{total:08x}"
 
 
@@ -115,8 +140,11 @@ def _read(path: FilePath, with_arrays: bool) -> tuple[dict[str, Any], dict[str, 
         with safe_open(path, framework="numpy") as file:
             header = _header(path, file.metadata() or {})
             return header, {name: file.get_tensor(name) for name in file.keys()} if with_arrays else {}
-    except SafetensorError as error:
-        raise SavedModelError(_damaged(path, str(error))) from error
+    except (OSError, SavedModelError):
+        raise
+    # Types that NumPy does not have, sizes that overflow, and whatever else a header may say.
+    except Exception as error:
+        raise SavedModelError(_damaged(path, _shown(str(error)))) from error
 
 
 def _check_beginning(path: FilePath) -> None:
@@ -134,16 +162,21 @@ def _header(path: FilePath, texts: dict[str, str]) -> dict[str, Any]:
     if ENTRY not in texts:
         raise SavedModelError(f"{_quoted(path)} is a safetensors file, but not a model that ssgp wrote")
     try:
-        header = json.loads(texts[ENTRY])
-        newer = header["format_version"] > FORMAT_VERSION
-    except (ValueError, KeyError, TypeError) as error:
+        header = json.loads(texts[ENTRY], parse_constant=_no_number)
+        HEADER.check(header if type(header) is dict else {})
+    except (ValueError, RecursionError) as error:
         raise SavedModelError(_damaged(path, "its header cannot be read")) from error
-    if newer:
+    if header["format_version"] > FORMAT_VERSION:
         raise SavedModelError(
-            f"{_quoted(path)} has format {header['format_version']}, written by ssgp {header.get('ssgp_version')}; "
-            f"ssgp {__version__} reads formats up to {FORMAT_VERSION}: update ssgp to load it"
+            f"{_quoted(path)} has format {header['format_version']}, written by ssgp "
+            f"{_shown(header['ssgp_version'])}; ssgp {__version__} reads formats up to {FORMAT_VERSION}: update ssgp "
+            "to load it"
         )
     return header
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _damaged(path: FilePath, why: str) -> str:
@@ -152,3 +185,8 @@ def _damaged(path: FilePath, why: str) -> str:
 
 def _quoted(path: FilePath) -> str:
     return repr(os.fspath(path))
+
+
+def _shown(text: str) -> str:
+    """Text of a stranger's as it may be printed: not too long, and nothing that moves a cursor."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[:300])

@@ -7,10 +7,28 @@ import numpy as np
 import sklearn
 from sklearn.pipeline import Pipeline
 
-__all__ = ["summarize"]
+from ssgp.saving.contents import Contents, anything, integer, list_of, mapping_of, number, optional, plain, text
+
+__all__ = ["SUMMARY", "summarize"]
 
 # Fitted attributes of some or all estimators that say how training went.
 TRAINING = ("n_rows_", "n_iter_", "bound_", "noise_variance_", "kernel_", "n_frequencies_", "n_trees_", "n_leaves_")
+
+
+# What a file may say of a model: nothing is built or looked up by it before it is checked.
+NUMBERS = mapping_of(number(or_whole=True))
+SUMMARY = Contents(
+    {
+        "classes": list_of(text(), least=1),
+        "settings": mapping_of(plain),
+        "n_features_in": integer(1),
+        "feature_names_in": optional(list_of(text())),
+        "training": mapping_of(plain),
+        "sklearn_version": text(),
+        "numpy_version": text(),
+    },
+    {"columns": list_of(text()), "feature_importances": NUMBERS, "recalibration": NUMBERS, "notes": anything},
+)
 
 
 def summarize(model: Any) -> dict[str, Any]:  # noqa: ANN401  an estimator of this library, or a Pipeline of them

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import digamma, expit, gammaln
 
 from ssgp._utils.arrays import Array
+from ssgp.saving.contents import number
 from ssgp.saving.kinds import stored
 
 __all__ = ["Base", "Laplace", "Logistic", "Normal", "StudentT", "check_base", "is_standardized", "resolve_base"]
@@ -40,7 +41,7 @@ class Base(Protocol):
         ...
 
 
-@stored()
+@stored({})
 @dataclass(frozen=True)
 class Normal:
     """Standard normal base, the default."""
@@ -63,7 +64,7 @@ class Normal:
         return 0.5 * (1.0 + np.log(2 * np.pi))
 
 
-@stored()
+@stored({"degrees_of_freedom": number(2.0 + 1e-9, or_whole=True)})
 @dataclass(frozen=True)
 class StudentT:
     """Student-t base scaled to unit variance: heavier tails than the normal.
@@ -113,7 +114,7 @@ class StudentT:
         return float((nu + 1) / 2 * (digamma((nu + 1) / 2) - digamma(nu / 2))) - self._log_normalizer
 
 
-@stored()
+@stored({})
 @dataclass(frozen=True)
 class Laplace:
     """Laplace base scaled to unit variance: a peak at the centre, exponential tails."""
@@ -136,7 +137,7 @@ class Laplace:
         return 1.0 + 0.5 * float(np.log(2.0))
 
 
-@stored()
+@stored({})
 @dataclass(frozen=True)
 class Logistic:
     """Logistic base scaled to unit variance: smooth, tails between normal and Laplace."""
@@ -165,6 +166,7 @@ class Logistic:
 
 
 StandardBase = Normal | StudentT | Laplace | Logistic
+STANDARD_BASES = (Normal, StudentT, Laplace, Logistic)
 _BY_NAME: dict[str, type[StandardBase]] = {
     "normal": Normal,
     "student-t": StudentT,

@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
 from ssgp._utils.arrays import Array
+from ssgp.saving.contents import TINIEST, number
 from ssgp.saving.kinds import stored
 
 __all__ = ["LEARNING_PRIOR", "LOG_TWO_PI", "NoisePrior", "fit_noise_prior"]
@@ -20,7 +21,7 @@ __all__ = ["LEARNING_PRIOR", "LOG_TWO_PI", "NoisePrior", "fit_noise_prior"]
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
 
-@stored()
+@stored({"shape": number(TINIEST), "scale": number(TINIEST)})
 @dataclass(frozen=True)
 class NoisePrior:
     """Prior InvGamma(shape, scale) of a noise variance, in squared deviations of the target.

@@ -1,10 +1,12 @@
 """Optimisers of stochastic gradient ascent, on one flat vector of parameters."""
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp.saving.contents import TINIEST, Contents, array, either, integer, number
 from ssgp.saving.kinds import stored_by
 
 __all__ = ["Adam", "Optimizer", "RobbinsMonro"]
@@ -33,8 +35,30 @@ def _make_robbins_monro(parts: dict[str, Any]) -> "RobbinsMonro":
     return optimizer
 
 
+# Of a vector, or of a matrix.
+MOMENTS = either(array(("float32", "float64"), "size"), array(("float32", "float64"), "rows", "columns"))
+ADAM = {
+    "learning_rate": number(0.0, or_whole=True),
+    "momentum": number(0.0, 0.9999),
+    "memory": number(0.0, 0.9999),
+    "n_steps": integer(),
+    "_mean": MOMENTS,
+    "_square": MOMENTS,
+}
+
+
+def _check_moments(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    mean, square = parts._mean, parts._square
+    yield mean.shape == square.shape and mean.dtype == square.dtype, "both moments must be alike"
+    yield bool((square >= 0.0).all()), "squares must not be negative"
+
+
 # The scratch array holds nothing between two steps.
-@stored_by(lambda adam: {name: part for name, part in vars(adam).items() if name != "_scratch"}, _make_adam)
+@stored_by(
+    lambda adam: {name: part for name, part in vars(adam).items() if name != "_scratch"},
+    _make_adam,
+    Contents(ADAM, relations=_check_moments),
+)
 class Adam:
     """Adam (Kingma and Ba 2015), ascending.
 
@@ -71,7 +95,15 @@ class Adam:
         return gradient
 
 
-@stored_by(vars, _make_robbins_monro)
+ROBBINS_MONRO = {
+    "learning_rate": number(0.0, or_whole=True),
+    "decay": number(or_whole=True),
+    "delay": number(TINIEST),
+    "n_steps": integer(),
+}
+
+
+@stored_by(vars, _make_robbins_monro, Contents(ROBBINS_MONRO))
 class RobbinsMonro:
     """Plain stochastic gradient ascent with steps ``learning_rate (1 + t / delay)^-decay``.
 

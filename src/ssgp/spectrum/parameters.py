@@ -11,6 +11,7 @@ M = diag(exp(log_scale)) (I + mixing): a step is then a relative change,
 however narrow the posterior has become.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -21,6 +22,7 @@ import numpy as np
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_positive
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.contents import MOST_LOG, Contents, array, integer, made_of, text
 from ssgp.saving.kinds import stored, stored_by
 
 __all__ = ["Hyperparameters", "Layout", "Parameters", "PosteriorKind", "initial_hyperparameters"]
@@ -30,7 +32,15 @@ PosteriorKind = Literal["full", "triangular", "block", "diagonal"]
 INITIAL_LOG_SCALE = -2.0
 
 
-@stored()
+@stored(
+    {
+        "n_frequencies": integer(1),
+        "n_inputs": integer(1),
+        "n_weights": integer(),
+        "kind": text("full", "triangular", "block", "diagonal"),
+    },
+    relations=lambda p: [(p.n_weights in (0, 2 * p.n_frequencies), "there must be no weights, or two per frequency")],
+)
 @dataclass(frozen=True)
 class Layout:
     """Sizes of the posterior: alpha = vec(frequencies, weights).
@@ -106,8 +116,19 @@ class Hyperparameters:
         return n_frequencies * self.noise_variance / self.signal_variance
 
 
+def _check_vector(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    yield len(parts.flat) == sum(parts.layout.sizes), "flat must be as long as its layout says"
+    logs = Parameters(parts.layout, parts.flat)
+    largest = max(np.abs(logs.log_scale).max(), np.abs(logs.hyper).max())
+    yield bool(largest <= MOST_LOG), f"logarithms must lie within {MOST_LOG:g} of zero"
+
+
 # The vector, not the views of it.
-@stored_by(lambda value: {"layout": value.layout, "flat": value.flat}, lambda parts: Parameters(**parts))
+@stored_by(
+    lambda value: {"layout": value.layout, "flat": value.flat},
+    lambda parts: Parameters(**parts),
+    Contents({"layout": made_of(Layout), "flat": array(("float32", "float64"), "size")}, relations=_check_vector),
+)
 class Parameters:
     """Named views of one flat vector; writing to a view writes to the vector.
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.memory import available_memory
+from ssgp.saving.contents import array, either, integer, made_of
 from ssgp.saving.kinds import stored
-from ssgp.spectrum.bases import Base, is_standardized
+from ssgp.spectrum.bases import STANDARD_BASES, Base, is_standardized
 from ssgp.spectrum.noise import LOG_TWO_PI
 from ssgp.spectrum.parameters import Layout, Parameters
 
@@ -198,7 +199,23 @@ def prior_gradient(base: Base, u: Array, n: float) -> Array | float:
     return 0.0 if is_standardized(base) else -u / n
 
 
-@stored()
+def _lengths(n_frequencies: int, n_inputs: int) -> tuple[int, int]:
+    """Lengths of alpha without and with weights."""
+    return n_frequencies * n_inputs, n_frequencies * (n_inputs + 2)
+
+
+@stored(
+    {
+        "shift": array("float64", "D"),
+        "scale": either(array("float64", "D", "D"), array("float64", "D")),
+        "base": made_of(*STANDARD_BASES),
+        "n_frequencies": integer(1),
+        "n_inputs": integer(1),
+    },
+    relations=lambda p: [
+        (len(p.shift) in _lengths(p.n_frequencies, p.n_inputs), "shift must be frequencies, or these and weights")
+    ],
+)
 @dataclass(frozen=True)
 class AffinePosterior:
     """Distribution q(alpha) of alpha = vec(frequencies, weights), alpha = M z + b.

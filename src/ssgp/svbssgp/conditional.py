@@ -8,6 +8,7 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.blocks import Rows
+from ssgp.saving.contents import TINIEST, array, list_of, made_of
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.features import features
 from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior, fit_noise_prior
@@ -24,7 +25,23 @@ ROWS_PER_CHUNK = 2048
 BYTES_PER_TASK = 1 << 24
 
 
-@stored()
+def _fits(models: LocalModels, frequencies: Array) -> bool:
+    return models.weights.shape[1] == 2 * frequencies.shape[1]
+
+
+@stored(
+    {
+        "frequencies": array("float32", "r", "m", "d"),
+        "weights": array("float64", "r", "weights"),
+        "local": list_of(made_of(LocalModels, p=lambda models: len(models.count)), least=1),
+        "noise_variance": array("float64", "r", "p", least=TINIEST),
+    },
+    relations=lambda p: [
+        (len(p.local) == len(p.frequencies), "there must be local models for each draw"),
+        (all(_fits(models, p.frequencies) for models in p.local), "local models must be of these frequencies"),
+        (p.weights.shape[1] in (0, 2 * p.frequencies.shape[1]), "there must be no weights, or two per frequency"),
+    ],
+)
 @dataclass(frozen=True)
 class Conditional:
     """Test conditionals p(f_* | y_k, alpha) of all blocks k and of r draws of alpha.

@@ -1,5 +1,6 @@
 """Attributes of a fitted model, from its learned parameters."""
 
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -9,21 +10,50 @@ from numpy.typing import ArrayLike, NDArray
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_blocks
+from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows
-from ssgp.rows.partition import Partition
+from ssgp.rows.partition import NearestCentre, NearestRow, Partition
 from ssgp.rows.standardizer import Standardizer
+from ssgp.saving.contents import (
+    INTEGERS,
+    Rule,
+    array,
+    either,
+    fixed_tuple,
+    integer,
+    made_of,
+    number,
+    optional,
+    strings,
+    times,
+)
 from ssgp.saving.kinds import stored
-from ssgp.spectrum.bases import Base
+from ssgp.spectrum.bases import STANDARD_BASES, Base
 from ssgp.spectrum.learner import Optimizers
 from ssgp.spectrum.noise import LEARNING_PRIOR
+from ssgp.spectrum.optimizers import Adam, RobbinsMonro
 from ssgp.spectrum.parameters import Parameters
-from ssgp.spectrum.posterior import affine_posterior
-from ssgp.svbssgp.conditional import build_conditional
+from ssgp.spectrum.posterior import AffinePosterior, affine_posterior
+from ssgp.svbssgp.conditional import Conditional, build_conditional
 
-__all__ = ["Context", "fitted_attributes"]
+__all__ = ["CONTENTS", "Context", "check_contents", "fitted_attributes"]
 
 
-@stored()
+LABELS = either(strings("labels"), array((*INTEGERS, "float32", "float64", "bool"), "labels"), times("labels"))
+
+
+@stored(
+    {
+        "units": made_of(Standardizer),
+        "base": made_of(*STANDARD_BASES),
+        "block_labels": optional(LABELS),
+        "n_draws": integer(1),
+        "draw_seed": integer(),
+        "step_rng": made_of(np.random.Generator),
+        "optimizers": fixed_tuple(made_of(Adam, RobbinsMonro), made_of(Adam, RobbinsMonro)),
+        "n_waiting": integer(),
+    }
+)
 @dataclass(frozen=True)
 class Context:
     """Everything that is fixed before the first step, and what `partial_fit` continues with.
@@ -124,3 +154,49 @@ def fitted_attributes(
         "_rows": rows,
         "_conditional": conditional,
     }
+
+
+# What files hold of a fitted regressor.
+CONTENTS: dict[str, Rule] = {
+    "posterior_": made_of(AffinePosterior, d=lambda posterior: posterior.n_inputs),
+    "input_mean_": array("float64", "d"),
+    "target_mean_": number(),
+    "lengthscale_": array("float64", "d", least=0.0),
+    "signal_variance_": number(0.0, finite=False),
+    "noise_variance_": number(0.0, finite=False),
+    "n_rows_": integer(1),
+    "n_iter_": integer(),
+    "bound_trace_": array("float64", "steps", finite=False),
+    "partition_": made_of(
+        *(NearestCentre, NearestRow, BisectingTree),
+        p=lambda partition: partition.n_blocks,
+        d=lambda partition: _n_partitioned_inputs(partition),
+    ),
+    "block_labels_": optional(LABELS),
+    "_context": made_of(Context, d=lambda context: len(context.units.x_mean)),
+    "_parameters": made_of(Parameters, d=lambda parameters: parameters.layout.n_inputs),
+    "_rows": made_of(Rows, d=lambda rows: rows.X.shape[1], p=lambda rows: rows.n_blocks),
+    "_conditional": made_of(
+        Conditional, d=lambda laws: laws.frequencies.shape[2], p=lambda laws: laws.noise_variance.shape[1]
+    ),
+}
+
+
+def check_contents(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    """Whether the parts of a file belong together: predictions, and steps that go on from them, do not look."""
+    labels, context, parameters, rows = parts.block_labels_, parts._context, parts._parameters, parts._rows
+    yield labels is context.block_labels, "both labels of blocks must be the same"
+    yield labels is None or len(labels) == rows.n_blocks, "there must be a label for each block"
+    sizes = len(parameters.vectors), parameters.mixing.size
+    moments = [(optimizer, size) for optimizer, size in zip(context.optimizers, sizes, strict=True)]
+    yield all(_fits(optimizer, size) for optimizer, size in moments), "optimisers must be those of the parameters"
+    yield parts._conditional.frequencies.shape[1] == parameters.layout.n_frequencies, "frequencies must be as many"
+
+
+def _fits(optimizer: Adam | RobbinsMonro, size: int) -> bool:
+    """Whether an optimiser has taken steps with so many parameters, or none."""
+    return not isinstance(optimizer, Adam) or optimizer.n_steps == 0 or optimizer._mean.size == size
+
+
+def _n_partitioned_inputs(partition: BisectingTree | NearestCentre | NearestRow) -> int:
+    return partition.directions.shape[1] if isinstance(partition, BisectingTree) else len(partition.metric)

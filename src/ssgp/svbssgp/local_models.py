@@ -9,6 +9,7 @@ from ssgp._utils.memory import available_memory
 from ssgp.engine.ridge import LeafSums, solve_ridge, sum_products
 from ssgp.engine.stacks import stack_leaves
 from ssgp.rows.blocks import Rows
+from ssgp.saving.contents import array
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.features import features
 
@@ -18,7 +19,14 @@ __all__ = ["LocalModels", "block_sums", "check_local_memory", "solve_blocks"]
 ROWS_PER_STACK = 8192
 
 
-@stored()
+@stored(
+    {
+        "weights": array("float32", "p", "2m"),
+        "whitener": array("float32", "p", "2m", "2m"),
+        "count": array("float64", "p", least=0.0),
+        "rss": array("float64", "p"),
+    }
+)
 @dataclass(frozen=True)
 class LocalModels:
     """Posterior of each block's weights given its rows: mean and factor of the covariance.

@@ -16,16 +16,31 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target
 from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
+from ssgp.saving.contents import list_of, made_of, mapping_of, optional, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
-from ssgp.tables.encodings import ColumnEncoding, Dropped
+from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, TargetMeans, Time
 
 __all__ = ["TableEncoder"]
 
 
-@stored_estimator()
+def _check_columns(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    names = [column.name for column in parts.columns_]
+    yield len(names) == parts.n_features_in_, "there must be an encoding for each column"
+    yield sorted(names) == sorted(parts._families), "columns and their families must have the same names"
+    yield any(not isinstance(column, Dropped) for column in parts.columns_), "a column must be left"
+
+
+@stored_estimator(
+    {
+        "columns_": list_of(made_of(Dropped, Number, OneHot, TargetMeans, Time), least=1),
+        "_families": mapping_of(text()),
+    },
+    settings={"kinds": optional(mapping_of(text()))},
+    relations=_check_columns,
+)
 class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     """Turn a table of numbers, times, categories and missing values into floats.
 

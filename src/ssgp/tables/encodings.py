@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.saving.contents import array, flag, integer, number, optional, strings, text, tuple_of
 from ssgp.saving.kinds import stored
 from ssgp.tables.arrow_columns import Column, compute, instants, numbers, texts
 
@@ -40,7 +41,7 @@ class ColumnEncoding(Protocol):
         ...
 
 
-@stored()
+@stored({"name": text(), "reason": text()})
 @dataclass(frozen=True)
 class Dropped:
     """A column that is left out, and why."""
@@ -61,7 +62,16 @@ class Dropped:
         return f"dropped: {self.reason}"
 
 
-@stored()
+@stored(
+    {
+        "name": text(),
+        "holds": text(),
+        "median": number(),
+        "n_missing": integer(),
+        "n_rows": integer(),
+        "varies": flag,
+    }
+)
 @dataclass(frozen=True)
 class Number:
     """Numbers as they are, missing values imputed.
@@ -104,7 +114,18 @@ class Number:
         return values + _missing_note(self.n_missing, self.n_rows, treatment)
 
 
-@stored()
+@stored(
+    {
+        "name": text(),
+        "holds": text(),
+        "zone": optional(text()),
+        "cycles": tuple_of(text(*CYCLES), most=len(CYCLES)),
+        "origin": integer(-(2**63)),
+        "median_day": optional(number()),
+        "n_missing": integer(),
+        "n_rows": integer(),
+    }
+)
 @dataclass(frozen=True)
 class Time:
     """A date or time as points on circles, of the day, the week and the year, and as days since the first one.
@@ -165,7 +186,7 @@ class Time:
         return times + _missing_note(self.n_missing, self.n_rows, "told by an indicator")
 
 
-@stored()
+@stored({"name": text(), "categories": strings("k"), "n_missing": integer(), "n_rows": integer()})
 @dataclass(frozen=True)
 class OneHot:
     """Categories as one feature each: 1 where the row has it. New categories are 0 everywhere.
@@ -200,7 +221,16 @@ class OneHot:
         return categories + _missing_note(self.n_missing, self.n_rows, "a category of their own")
 
 
-@stored()
+@stored(
+    {
+        "name": text(),
+        "categories": strings("k"),
+        "means": array("float64", "means"),
+        "n_missing": integer(),
+        "n_rows": integer(),
+    },
+    relations=lambda p: [(len(p.means) == len(p.categories) + 2, "there must be two means more than categories")],
+)
 @dataclass(frozen=True)
 class TargetMeans:
     """Categories as the smoothed means of the target in fit. New categories have the mean of all rows.
