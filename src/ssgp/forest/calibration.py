@@ -11,6 +11,7 @@ from ssgp.distributions.base import LEAST_DOF, MOST_DOF
 from ssgp.distributions.student_mixture import StudentMixture, combined_dof
 from ssgp.saving.contents import TINIEST, number
 from ssgp.saving.kinds import stored
+from ssgp.spectrum.noise import estimated_noise
 
 __all__ = ["Calibration", "Components", "fit_calibration"]
 
@@ -45,7 +46,7 @@ class Components:
     @property
     def noise_variance(self) -> Array:
         """Estimates b_n / a_n of the noise variance, shape (T, n)."""
-        return self.scale / self.shape
+        return estimated_noise(self.shape, self.scale)
 
     def noise_deviation(self) -> Array:
         """Deviations of the noise, averaged over the components as variances, shape (n,)."""

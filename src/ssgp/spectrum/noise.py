@@ -16,7 +16,7 @@ from ssgp._utils.arrays import Array
 from ssgp.saving.contents import TINIEST, number
 from ssgp.saving.kinds import stored
 
-__all__ = ["LEARNING_PRIOR", "LOG_TWO_PI", "NoisePrior", "fit_noise_prior"]
+__all__ = ["LEARNING_PRIOR", "LOG_TWO_PI", "NoisePrior", "estimated_noise", "fit_noise_prior"]
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
@@ -49,13 +49,18 @@ class NoisePrior:
 
     def noise_after(self, n: Any, rss: Any) -> Any:  # noqa: ANN401
         """Estimate b_n / a_n of the noise variance after n rows."""
-        return self.scale_after(rss) / self.shape_after(n)
+        return estimated_noise(self.shape_after(n), self.scale_after(rss))
 
     def log_evidence(self, n: Any, rss: Any) -> Any:  # noqa: ANN401
         """Part of log p(y) that depends on the prior of the noise."""
         a, b = self.shape_after(n), self.scale_after(rss)
         prior = self.shape * np.log(self.scale) - gammaln(self.shape)
         return prior + gammaln(a) - a * np.log(b) - 0.5 * n * LOG_TWO_PI
+
+
+def estimated_noise(shape: Any, scale: Any) -> Any:  # noqa: ANN401
+    """Estimate of a noise variance whose posterior is InvGamma(shape, scale): what a leaf's noise is taken for."""
+    return scale / shape
 
 
 # Fixed while frequencies are learned: a prior that followed blocks of constant target would shrink to
