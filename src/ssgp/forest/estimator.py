@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget
-from ssgp._utils.checks import check_count, check_inputs, check_rows, columns_unchanged_on_error
+from ssgp._utils.checks import (
+    WeightTotals,
+    check_count,
+    check_inputs,
+    check_rows,
+    check_total_weight,
+    columns_unchanged_on_error,
+)
 from ssgp._utils.checksums import checksum
 from ssgp._utils.progress import CallbackSupportMixin, RowCounter, StepHooks
 from ssgp._utils.sampling import random_rows
@@ -411,8 +418,10 @@ default="squared-exponential"
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
-        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
+        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False, whole=False)
         rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
+        if rows.weight is not None:
+            check_total_weight(WeightTotals.of(rows.weight))
         settings = self._settings(len(rows.y), rows.X.shape[1], last.seed, last.parameters)
         if not n_steps:
             self._fitted = refit_forest(last, rows, settings)
