@@ -77,9 +77,7 @@ class NaturalGradientTrainer:
         if not np.isfinite(gradient).all():
             raise np.linalg.LinAlgError("the gradient is not finite")
         bound = (scale * log_likelihood - posterior.divergence() - divergence) / total
-        # By the rows themselves, not by what they count for: Adam forgets gradients that are all very small.
-        step = self._optimizer.step(gradient / len(self.rows.y), factor)
-        return bound, model.to_vector() + step
+        return bound, model.to_vector() + self._optimizer.step(gradient / total, factor)
 
     def _move_weights(self, block: Sums) -> WeightPosterior:
         """Posterior of the weights after a natural gradient step, from statistics of a block scaled to all rows."""
