@@ -16,9 +16,11 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
+from ssgp._utils.weights import warn_of_copies
 from ssgp.baselines.gaussian_regressor import GaussianRegressor
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.mixin import stored_estimator
+from ssgp.spectrum.noise import LOG_TWO_PI
 
 __all__ = ["ExactGPRegressor"]
 
@@ -170,18 +172,21 @@ class ExactGPRegressor(GaussianRegressor):
             rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
             inputs, target = rows.X.astype(float), rows.y.astype(float)
             weight = None if rows.weight is None else rows.weight.astype(float)
+            warn_of_copies(weight)
             signal, lengths, noise = self._learn(inputs, target, weight, units, rng)
             kernel: Any = ConstantKernel(signal) * RBF(cast(Any, lengths))
-            noises = np.full(len(y), noise)
+            noises, weight_terms = np.full(len(y), noise), 0.0
             if weight is not None:
                 noises = np.maximum(noise / weight, LEAST_NOISE * max(signal, units.y_variance))
+                weight_terms = float(np.sum((weight - 1.0) * (LOG_TWO_PI + np.log(noise)) + np.log(weight)))
             process = _Process(kernel, alpha=noises, optimizer=None).fit(inputs, target)
             vars(self).update(
                 lengthscale_=lengths * units.x_scale,
                 signal_variance_=signal * units.y_scale**2,
                 noise_variance_=noise * units.y_scale**2,
                 n_rows_=len(y),
-                bound_=float(process.log_marginal_likelihood_value_) - len(y) * float(np.log(units.y_scale)),
+                bound_=float(process.log_marginal_likelihood_value_ - 0.5 * weight_terms)
+                - rows.total * float(np.log(units.y_scale)),
                 _process=process,
                 _units=units,
             )

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp._utils.warning import warn_user
-from ssgp._utils.weights import limit_share
+from ssgp._utils.weights import MOST_SHARE_OF_UNITS, limit_share
 from ssgp.rows.blocks import Rows
 from ssgp.saving.kinds import stored
 
@@ -22,8 +22,6 @@ LEAST_NOISE = 1e-8
 TINY = 1e-30
 # And with less than this, noise of a thirtieth of the target's deviation is rounding.
 LITTLE_VARIANCE = 1e-5
-# Share of the weights that one row may have: in units of a row and little else, all others would be far away.
-MOST_SHARE = 0.5
 
 
 @stored()
@@ -56,7 +54,7 @@ class Standardizer:
     def fit(cls, X: Array, y: Array, weight: Array | None, centre_target: bool) -> "Standardizer":
         """Estimate centre and scale; a constant column keeps scale 1."""
         if weight is not None:
-            weight = limit_share(weight, MOST_SHARE)
+            weight = limit_share(weight, MOST_SHARE_OF_UNITS)
             # StandardScaler takes columns for constant by what rounding leaves of so many rows as the weights sum to.
             weight = weight / weight.mean()
         with np.errstate(over="ignore", invalid="ignore"):
