@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_array, check_consistent_length, column_or_1d, validate_data
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.column_errors import WeightError
 from ssgp._utils.warning import warn_user
 
 __all__ = [
@@ -94,15 +95,15 @@ def check_weights(sample_weight: ArrayLike, X: ArrayLike, whole: bool = True) ->
     weight = _one_number_per_row(sample_weight, X)
     for found, what in ((~np.isfinite(weight), "not finite"), (weight < 0.0, "negative")):
         if found.any():
-            raise ValueError(
+            raise WeightError(
                 f"sample_weight must not be {what}: it says how many rows each row counts for, and is "
                 f"{weight[found][0]} in row {int(np.argmax(found))} ({int(found.sum()):,} of {len(weight):,} rows)"
             )
     least = weight.min(initial=np.inf, where=weight > 0)
     if least < LEAST_WEIGHT:
-        raise ValueError(f"sample_weight must be 0 or at least {LEAST_WEIGHT}, found {least}")
+        raise WeightError(f"sample_weight must be 0 or at least {LEAST_WEIGHT}, found {least}")
     if not weight.any():
-        raise ValueError("sample_weight is zero for every row; at least one must be positive")
+        raise WeightError("sample_weight is zero for every row; at least one must be positive")
     if whole:
         check_total_weight(WeightTotals.of(weight))
     return weight
@@ -114,10 +115,10 @@ def _one_number_per_row(sample_weight: ArrayLike, X: ArrayLike) -> Array:
     try:
         numbers = check_array(sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must have a number for each of the {n_rows:,} rows: {error}") from error
+        raise WeightError(f"sample_weight must have a number for each of the {n_rows:,} rows: {error}") from error
     weight = np.full(n_rows, float(numbers)) if numbers.ndim == 0 else numbers
     if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight must have a number for each of the {n_rows:,} rows, got shape {weight.shape}")
+        raise WeightError(f"sample_weight must have a number for each of the {n_rows:,} rows, got shape {weight.shape}")
     return weight
 
 
@@ -136,32 +137,30 @@ class WeightTotals:
             return cls(int(np.count_nonzero(weight)), float(weight.sum(dtype=float)), float(weight.max(initial=0.0)))
 
     def __add__(self, other: "WeightTotals") -> "WeightTotals":
-        return WeightTotals(
-            self.n_rows + other.n_rows, self.total + other.total, max(self.largest, other.largest)
-        )
+        return WeightTotals(self.n_rows + other.n_rows, self.total + other.total, max(self.largest, other.largest))
 
 
 def check_total_weight(found: WeightTotals) -> None:
     """Refuse weights of a table that cannot be numbers of rows; warn of a table that counts for few."""
     n_rows, total, others = found.n_rows, found.total, found.total - found.largest
     if total < min(LEAST_TOTAL, n_rows):
-        raise ValueError(
+        raise WeightError(
             f"sample_weight sums to {total:.3g}: a row of weight k counts for k rows, so that {n_rows:,} rows would "
             f"count for fewer than {LEAST_TOTAL:.0f} together. If the weights are shares, multiply them by the number "
             f"of rows, {n_rows:,}"
         )
     most = max(MOST_TOTAL, MOST_MEAN * n_rows)
     if total > most:
-        raise ValueError(
+        raise WeightError(
             f"sample_weight sums to {total:.3g}: a row of weight k counts for k rows, and more than {most:.3g} of them "
             "are beyond what can be computed. If only ratios of the weights matter, divide them by their mean, "
             f"{total / n_rows:.3g}"
         )
     if n_rows > 1 and found.largest > MOST_TIMES_OTHERS * others:
-        raise ValueError(
-            f"sample_weight has one row of weight {found.largest:.3g}, more than {MOST_TIMES_OTHERS:,.0f} times that of "
-            f"the {n_rows - 1:,} others together, {others:.3g}: nothing can be learned from these beside it. Look for a "
-            "mistake in that row's weight"
+        raise WeightError(
+            f"sample_weight has one row of weight {found.largest:.3g}, more than {MOST_TIMES_OTHERS:,.0f} times that "
+            f"of the {n_rows - 1:,} others together, {others:.3g}: nothing can be learned from these beside it. Look "
+            "for a mistake in that row's weight"
         )
     if total < LITTLE_MEAN * n_rows:
         warn_user(

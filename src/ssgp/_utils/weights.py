@@ -35,9 +35,9 @@ def warn_of_copies(weight: Array | None) -> None:
     """Warn, for a process that can pass through all rows, of weights that say they have no noise."""
     if weight is not None and weight.mean() > MANY_COPIES:
         warn_user(
-            f"sample_weight says that every row was seen {float(weight.mean()):.3g} times, always with the same target: "
-            "this model then takes the targets for nearly free of noise. If only ratios of the weights matter, divide "
-            "them by their mean"
+            f"sample_weight says that every row was seen {float(weight.mean()):.3g} times, always with the same "
+            "target: this model then takes the targets for nearly free of noise. If only ratios of the weights matter, "
+            "divide them by their mean"
         )
 
 

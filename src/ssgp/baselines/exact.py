@@ -195,7 +195,7 @@ class ExactGPRegressor(GaussianRegressor):
     def _learn(
         self, X: Array, y: Array, weight: Array | None, units: Standardizer, rng: np.random.RandomState
     ) -> tuple[float, Array, float]:
-        """Signal variance, lengthscales (d,) and noise variance of the highest marginal likelihood of the first rows."""
+        """Signal variance, lengthscales (d,) and noise variance at which the first rows are most probable."""
         X, y = X[: self.learn_rows], y[: self.learn_rows]
         start: Any = np.full(X.shape[1], 0.5 * np.sqrt(X.shape[1]))
         # The start of the noise is low enough to see a signal beside a target that is far from zero.
