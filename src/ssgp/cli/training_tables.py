@@ -254,7 +254,8 @@ class _WeightCheck:
         if self._first_invalid is not None:
             raise CommandError(
                 f"column {self._name!r} cannot be the weight: it is missing, negative or infinite in "
-                f"{self._n_invalid:,} of {amount(self._n_with_target, 'row')}, the first in row {self._first_invalid + 1:,} of the table"
+                f"{self._n_invalid:,} of {amount(self._n_with_target, 'row')}, the first in row "
+                f"{self._first_invalid + 1:,} of the table"
             )
 
 
