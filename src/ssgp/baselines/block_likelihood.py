@@ -74,23 +74,24 @@ def solve_block(model: Model, block: Block) -> SolvedBlock:
     covariance, cross = inducing.kernel(X, X), inducing.kernel(X, inducing.inputs)
     psi = inducing.from_covariance(cross)
     C = covariance - psi @ psi.T
-    C[np.diag_indices(len(C))] += _noise(model, block) + _jitter(model)
+    C[np.diag_indices(len(C))] += _noise(model, block)
     return SolvedBlock(X, block.y.astype(float), covariance, cross, psi, CholeskyFactor.of(C))
 
 
 def _noise(model: Model, block: Block) -> Array:
-    """Noise variances of the rows, shape (n,)."""
-    if block.weight is None:
-        return np.full(len(block.y), model.noise)
-    return np.maximum(model.noise / block.weight, min(model.noise, _least_weighted_noise(model)))
+    """Noise variances of the rows, with jitter, shape (n,)."""
+    noise = np.full(len(block.y), model.noise)
+    if block.weight is not None:
+        noise = np.maximum(model.noise / block.weight, min(model.noise, _least_weighted_noise(model)))
+    return noise + _jitter(model)
 
 
 def _noise_slope(model: Model, block: Block) -> Array:
     """Derivatives of the noise variances of the rows with respect to log noise, shape (n,)."""
-    noise = _noise(model, block)
-    if block.weight is None:
+    noise, least = _noise(model, block) - _jitter(model), _least_weighted_noise(model)
+    if block.weight is None or model.noise <= least:
         return noise
-    return np.where(noise == _least_weighted_noise(model), 0.0, noise)
+    return np.where(model.noise / block.weight < least, 0.0, noise)
 
 
 def _least_weighted_noise(model: Model) -> float:

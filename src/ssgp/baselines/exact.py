@@ -152,7 +152,7 @@ class ExactGPRegressor(GaussianRegressor):
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
 
         Returns
         -------

@@ -105,7 +105,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         y : array-like of shape (n,)
             Their targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
 
         Returns
         -------
@@ -154,7 +154,7 @@ def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
     y : array-like of shape (n,)
         Their targets.
     sample_weight : array-like of shape (n,), optional
-        How many rows each row counts for.
+        How many rows each row counts for: see "Weights" in docs/mathematics.md.
 
     Returns
     -------

@@ -265,7 +265,7 @@ default="squared-exponential"
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
         checkpoint : path-like, optional
             Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
             it was killed at any moment, to the same model. It is for you to delete.
@@ -402,7 +402,7 @@ default="squared-exponential"
         y : array-like of shape (n,)
             New targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each new row counts for.
+            How many rows each new row counts for: see "Weights" in docs/mathematics.md.
         n_steps : int, default=0
             Learning steps to go on with, on all rows. Frequencies then change, and the trees
             are grown and fitted anew.

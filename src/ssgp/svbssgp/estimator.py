@@ -284,7 +284,7 @@ class SVBSSGPRegressor(BlockRegressor):
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
         blocks : array-like of shape (n,), optional
             Labels of the rows' blocks; `n_blocks` and `partition` then have no effect.
         monitor : callable, optional
@@ -347,7 +347,7 @@ class SVBSSGPRegressor(BlockRegressor):
         y : array-like of shape (n,)
             New targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each new row counts for.
+            How many rows each new row counts for: see "Weights" in docs/mathematics.md.
         blocks : array-like of shape (n,), optional
             Labels of the new rows' blocks, among those of `fit`; by default the nearest block.
 
