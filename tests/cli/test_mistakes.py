@@ -45,7 +45,7 @@ class TestMistakes:
             (["train.csv"], 2, "Missing option '--target'"),
             (["train.csv", "--target", "colour"], 1, "'colour' cannot be the target: it holds text, such as"),
             (["train.csv", "--target", "when"], 1, "it holds times"),
-            (["train.csv", "--target", "height", "--weight", "north"], 1, "it is missing or negative in "),
+            (["train.csv", "--target", "height", "--weight", "north"], 1, "it is missing, negative or infinite in "),
             (
                 ["weights.csv", "--target", "height", "--weight", "w"],
                 1,

@@ -213,7 +213,7 @@ def test_weights_are_counted_over_all_parts(tmp_path, too_large, monkeypatch):
     rows = ["1,,", *(f"{i},{i},1" for i in range(50)), "1,2,-1", "1,2,3", "1,2,"]
     (tmp_path / "t.csv").write_text("\n".join(["x,y,w", *rows]))
     arguments = (tmp_path / "t.csv", "--target", "y", "--weight", "w", "--out", tmp_path / "m")
-    assert "missing or negative in 2 of 53 rows, the first in row 52 of the table" in fails("fit", *arguments)
+    assert "missing, negative or infinite in 2 of 53 rows, the first in row 52 of the table" in fails("fit", *arguments)
 
 
 @pytest.mark.slow

@@ -2,17 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import _num_samples, check_array, check_consistent_length, column_or_1d, validate_data
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.column_errors import WeightError
+from ssgp._utils.warning import warn_user
 
 __all__ = [
+    "WeightTotals",
     "check_blocks",
     "check_count",
     "check_inputs",
@@ -20,8 +24,20 @@ __all__ = [
     "check_positive",
     "check_rows",
     "check_target",
+    "check_total_weight",
+    "check_weights",
     "columns_unchanged_on_error",
 ]
+
+# The smallest weight but zero: float32 has smaller ones, but not their inverses' squares.
+LEAST_WEIGHT = 1e-30
+# Numbers of rows that a table can count for, at most so many or so many for each of its rows,
+LEAST_TOTAL = 2.0
+MOST_TOTAL, MOST_MEAN = 1e9, 1e3
+# and a number for each below which there is a warning.
+LITTLE_MEAN = 0.1
+# One row may count for at most so many times all others: beside it, they are the rounding of float32.
+MOST_TIMES_OTHERS = 1e4
 
 
 @contextmanager
@@ -45,8 +61,12 @@ def check_rows(
     sample_weight: ArrayLike | None,
     blocks: ArrayLike | None,
     reset: bool,
+    whole: bool = True,
 ) -> tuple[Array, Array, Array | None, NDArray[Any] | None]:
-    """Return training rows as finite arrays: X, y, weights and blocks, rows of weight zero left out."""
+    """Return training rows as finite arrays: X, y, weights and blocks, rows of weight zero left out.
+
+    Of rows that are not the `whole` table, how much they count for together is for the caller to check.
+    """
     rows = validate_data(
         estimator,
         cast(Any, X),
@@ -63,15 +83,91 @@ def check_rows(
     labels = None if blocks is None else check_blocks(blocks, X)
     if sample_weight is None:
         return X, y, None, labels
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = check_weights(sample_weight, X, whole)
     kept = weight > 0
-    if kept.any() and not (weight[kept].min() >= 1e-30 and weight.max() <= 1e30):
-        raise ValueError(f"sample_weight must be 0 or from 1e-30 to 1e30, found {weight[kept].min()} to {weight.max()}")
-    if not kept.any():
-        raise ValueError("sample_weight is zero for every row; at least one must be positive")
     if kept.all():
         return X, y, weight, labels
     return X[kept], y[kept], weight[kept], None if labels is None else labels[kept]
+
+
+def check_weights(sample_weight: ArrayLike, X: ArrayLike, whole: bool = True) -> Array:
+    """Numbers of rows that each row of X counts for, shape (n,); some are zero, not all."""
+    weight = _one_number_per_row(sample_weight, X)
+    for found, what in ((~np.isfinite(weight), "not finite"), (weight < 0.0, "negative")):
+        if found.any():
+            raise WeightError(
+                f"sample_weight must not be {what}: it says how many rows each row counts for, and is "
+                f"{weight[found][0]} in row {int(np.argmax(found))} ({int(found.sum()):,} of {len(weight):,} rows)"
+            )
+    least = weight.min(initial=np.inf, where=weight > 0)
+    if least < LEAST_WEIGHT:
+        raise WeightError(f"sample_weight must be 0 or at least {LEAST_WEIGHT}, found {least}")
+    if not weight.any():
+        raise WeightError("sample_weight is zero for every row; at least one must be positive")
+    if whole:
+        check_total_weight(WeightTotals.of(weight))
+    return weight
+
+
+def _one_number_per_row(sample_weight: ArrayLike, X: ArrayLike) -> Array:
+    """Weights as floats, one number given for all rows or one for each."""
+    n_rows = _num_samples(X)
+    try:
+        numbers = check_array(sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+    except (TypeError, ValueError) as error:
+        raise WeightError(f"sample_weight must have a number for each of the {n_rows:,} rows: {error}") from error
+    weight = np.full(n_rows, float(numbers)) if numbers.ndim == 0 else numbers
+    if weight.shape != (n_rows,):
+        raise WeightError(f"sample_weight must have a number for each of the {n_rows:,} rows, got shape {weight.shape}")
+    return weight
+
+
+@dataclass(frozen=True)
+class WeightTotals:
+    """How many rows have a weight, what their weights sum to, and the largest of them; of parts, they add up."""
+
+    n_rows: int = 0
+    total: float = 0.0
+    largest: float = 0.0
+
+    @classmethod
+    def of(cls, weight: Array) -> "WeightTotals":
+        """Totals of weights (n,)."""
+        with np.errstate(over="ignore"):
+            return cls(int(np.count_nonzero(weight)), float(weight.sum(dtype=float)), float(weight.max(initial=0.0)))
+
+    def __add__(self, other: "WeightTotals") -> "WeightTotals":
+        return WeightTotals(self.n_rows + other.n_rows, self.total + other.total, max(self.largest, other.largest))
+
+
+def check_total_weight(found: WeightTotals) -> None:
+    """Refuse weights of a table that cannot be numbers of rows; warn of a table that counts for few."""
+    n_rows, total, others = found.n_rows, found.total, found.total - found.largest
+    if total < min(LEAST_TOTAL, n_rows):
+        raise WeightError(
+            f"sample_weight sums to {total:.3g}: a row of weight k counts for k rows, so that {n_rows:,} rows would "
+            f"count for fewer than {LEAST_TOTAL:.0f} together. If the weights are shares, multiply them by the number "
+            f"of rows, {n_rows:,}"
+        )
+    most = max(MOST_TOTAL, MOST_MEAN * n_rows)
+    if total > most:
+        raise WeightError(
+            f"sample_weight sums to {total:.3g}: a row of weight k counts for k rows, and more than {most:.3g} of them "
+            "are beyond what can be computed. If only ratios of the weights matter, divide them by their mean, "
+            f"{total / n_rows:.3g}"
+        )
+    if n_rows > 1 and found.largest > MOST_TIMES_OTHERS * others:
+        raise WeightError(
+            f"sample_weight has one row of weight {found.largest:.3g}, more than {MOST_TIMES_OTHERS:,.0f} times that "
+            f"of the {n_rows - 1:,} others together, {others:.3g}: nothing can be learned from these beside it. Look "
+            "for a mistake in that row's weight"
+        )
+    if total < LITTLE_MEAN * n_rows:
+        warn_user(
+            f"sample_weight sums to {total:.3g} for {n_rows:,} rows: a row of weight k counts for k rows, so the model "
+            "is as unsure as if it had seen so few. If only ratios of the weights matter, divide them by their mean, "
+            f"{total / n_rows:.3g}"
+        )
 
 
 def check_inputs(estimator: BaseEstimator, X: ArrayLike) -> Array:

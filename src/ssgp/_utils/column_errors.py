@@ -1,6 +1,6 @@
 """Columns that cannot be used: errors that know which, so that whoever catches them can tell it in other words."""
 
-__all__ = ["ExtremeValuesError", "InfiniteValuesError", "UnusableTypeError"]
+__all__ = ["ExtremeValuesError", "InfiniteValuesError", "UnusableTypeError", "WeightError"]
 
 
 class InfiniteValuesError(ValueError):
@@ -42,3 +42,7 @@ class ExtremeValuesError(ValueError):
     def __str__(self) -> str:
         where = "y has values" if self.feature is None else f"X has values in column {self.feature}"
         return f"Input {where} too extreme to standardise; drop or transform them first"
+
+
+class WeightError(ValueError):
+    """Weights that cannot be numbers of rows; the message begins with `sample_weight`, where no batch comes before."""

@@ -25,6 +25,8 @@ __all__ = ["BlockLikelihood", "SolvedBlock", "inducing_features", "solve_block"]
 
 # Share of the variance that is added to the diagonal of C_k, which keeps it positive definite where psi explains all.
 JITTER = 1e-9
+# Weights lower a row's noise variance to so many times the least that is learned: steps astray cost too much below.
+TIMES_LEAST_NOISE = 12.0
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,27 @@ def solve_block(model: Model, block: Block) -> SolvedBlock:
 
 def _noise(model: Model, block: Block) -> Array:
     """Noise variances of the rows, with jitter, shape (n,)."""
-    noise = np.full(len(block.y), model.noise) if block.weight is None else model.noise / block.weight
-    return noise + JITTER * float(np.exp(model.features.log_signal))
+    noise = np.full(len(block.y), model.noise)
+    if block.weight is not None:
+        noise = np.maximum(model.noise / block.weight, min(model.noise, _least_weighted_noise(model)))
+    return noise + _jitter(model)
+
+
+def _noise_slope(model: Model, block: Block) -> Array:
+    """Derivatives of the noise variances of the rows with respect to log noise, shape (n,)."""
+    noise, least = _noise(model, block) - _jitter(model), _least_weighted_noise(model)
+    if block.weight is None or model.noise <= least:
+        return noise
+    return np.where(model.noise / block.weight < least, 0.0, noise)
+
+
+def _least_weighted_noise(model: Model) -> float:
+    """Noise variance that weights do not lower any further."""
+    return TIMES_LEAST_NOISE * float(np.exp(model.least_log_noise))
+
+
+def _jitter(model: Model) -> float:
+    return JITTER * float(np.exp(model.features.log_signal))
 
 
 class BlockLikelihood:
@@ -127,8 +148,8 @@ class BlockLikelihood:
         solved, inducing = self.solved, inducing_features(self.model)
         gradient = inducing.gradient(solved.X, solved.cross, solved.psi, grad_psi)
         _, _, grad_lengths, grad_signal = inducing.kernel.gradient(solved.X, solved.X, solved.covariance, grad_C)
-        diagonal, jitter = np.diagonal(grad_C), JITTER * inducing.kernel.variance
-        grad_noise = float(diagonal @ (_noise(self.model, self.block) - jitter)) - 0.5 * self._weight_terms()[1]
+        diagonal, jitter = np.diagonal(grad_C), _jitter(self.model)
+        grad_noise = float(diagonal @ _noise_slope(self.model, self.block)) - 0.5 * self._weight_terms()[1]
         return np.concatenate(
             [
                 gradient.inputs.ravel(),

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -15,10 +16,12 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_rows, columns_unchanged_on_error
+from ssgp._utils.weights import warn_of_copies
 from ssgp.baselines.gaussian_regressor import KERNEL_AND_UNITS, GaussianRegressor
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.contents import made_of
 from ssgp.saving.mixin import stored_estimator
+from ssgp.spectrum.noise import LOG_TWO_PI
 
 __all__ = ["ExactGPRegressor"]
 
@@ -30,6 +33,42 @@ _Process: Any = GaussianProcessRegressor
 COVARIANCES_PER_CHUNK = 1 << 24
 # Noise variance, relative to the target's mean square, down to which covariances can be factorised.
 LEAST_NOISE = 1e-10
+# Scikit-learn's name of its own optimiser.
+LBFGS = "fmin_l_bfgs_b"
+
+
+class _WeightedNoise(WhiteKernel):
+    """Noise of rows of which each counts for several: N(y | f, noise)^w.
+
+    That is N(y | f, noise / w), the covariance here, times (2 pi noise)^-(w - 1)/2 w^-1/2, which `minimize` adds.
+
+    Parameters
+    ----------
+    noise_level, noise_level_bounds : float and pair of float
+        As those of `WhiteKernel`.
+    weight : array of shape (n,)
+        Weights of the training rows.
+    """
+
+    def __init__(self, noise_level: float, noise_level_bounds: tuple[float, float], weight: Array) -> None:
+        super().__init__(noise_level, noise_level_bounds)
+        self.weight = weight
+
+    def __call__(self, X: Array, Y: Array | None = None, eval_gradient: bool = False) -> Any:  # noqa: ANN401
+        K = np.diag(self.noise_level / self.weight)
+        return (K, K[:, :, None]) if eval_gradient else K
+
+    def minimize(self, loss: Any, start: Array, bounds: Array) -> tuple[Array, float]:  # noqa: ANN401
+        """Parameters, the log noise last, at which minus the log likelihood is lowest, and its value there."""
+        excess, lowest = float(np.sum(self.weight - 1.0)), bounds[-1, 0]
+
+        def weighted_loss(theta: Array) -> tuple[float, Array]:
+            value, gradient = loss(theta)
+            # Relative to the least noise: beside a constant of a billion rows, what the others say would be lost.
+            return value + 0.5 * excess * (theta[-1] - lowest), gradient + 0.5 * excess * np.eye(len(theta))[-1]
+
+        best = minimize(weighted_loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+        return best.x, float(best.fun)
 
 
 @stored_estimator(
@@ -116,7 +155,7 @@ class ExactGPRegressor(GaussianRegressor):
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            Weights, which divide the noise variances of the rows. Hyperparameters are learned without them.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
 
         Returns
         -------
@@ -135,34 +174,49 @@ class ExactGPRegressor(GaussianRegressor):
             order = rng.permutation(len(y))
             rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
             inputs, target = rows.X.astype(float), rows.y.astype(float)
-            relative_noise = np.ones(len(y)) if rows.weight is None else 1.0 / rows.weight.astype(float)
-            sample = slice(self.learn_rows)
-            signal, lengths, noise = self._learn(inputs[sample], target[sample], units, rng)
+            weight = None if rows.weight is None else rows.weight.astype(float)
+            warn_of_copies(weight)
+            signal, lengths, noise = self._learn(inputs, target, weight, units, rng)
             kernel: Any = ConstantKernel(signal) * RBF(cast(Any, lengths))
-            process = _Process(kernel, alpha=noise * relative_noise, optimizer=None).fit(inputs, target)
+            noises, weight_terms = np.full(len(y), noise), 0.0
+            if weight is not None:
+                noises = np.maximum(noise / weight, LEAST_NOISE * max(signal, units.y_variance))
+                weight_terms = float(np.sum((weight - 1.0) * (LOG_TWO_PI + np.log(noise)) + np.log(weight)))
+            process = _Process(kernel, alpha=noises, optimizer=None).fit(inputs, target)
             vars(self).update(
                 lengthscale_=lengths * units.x_scale,
                 signal_variance_=signal * units.y_scale**2,
                 noise_variance_=noise * units.y_scale**2,
                 n_rows_=len(y),
-                bound_=float(process.log_marginal_likelihood_value_) - len(y) * float(np.log(units.y_scale)),
+                bound_=float(process.log_marginal_likelihood_value_ - 0.5 * weight_terms)
+                - rows.total * float(np.log(units.y_scale)),
                 _process=process,
                 _units=units,
             )
         return self
 
-    def _learn(self, X: Array, y: Array, units: Standardizer, rng: np.random.RandomState) -> tuple[float, Array, float]:
-        """Signal variance, lengthscales (d,) and noise variance of the highest marginal likelihood of the rows."""
+    def _learn(
+        self, X: Array, y: Array, weight: Array | None, units: Standardizer, rng: np.random.RandomState
+    ) -> tuple[float, Array, float]:
+        """Signal variance, lengthscales (d,) and noise variance at which the first rows are most probable."""
+        X, y = X[: self.learn_rows], y[: self.learn_rows]
         start: Any = np.full(X.shape[1], 0.5 * np.sqrt(X.shape[1]))
         # The start of the noise is low enough to see a signal beside a target that is far from zero.
-        noise = WhiteKernel(0.1 * units.y_variance, (units.least_noise(1e-6, LEAST_NOISE), 1e1))
+        noise, optimizer = WhiteKernel(0.1 * units.y_variance, (units.least_noise(1e-6, LEAST_NOISE), 1e1)), LBFGS
+        if weight is not None:
+            noise = _WeightedNoise(noise.noise_level, noise.noise_level_bounds, weight[: self.learn_rows])
+            optimizer = noise.minimize
         kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF(start, (1e-2, 1e3)) + noise
         seed = rng.randint(2**31 - 1)
         with warnings.catch_warnings():
             # A lengthscale at its upper bound is an input that does not matter, noise at its lower one a clean table.
             warnings.filterwarnings("ignore", "The optimal value found for dimension", ConvergenceWarning)
             learned = _Process(
-                kernel, alpha=1e-10 * units.y_variance, n_restarts_optimizer=self.n_restarts - 1, random_state=seed
+                kernel,
+                alpha=1e-10 * units.y_variance,
+                optimizer=optimizer,
+                n_restarts_optimizer=self.n_restarts - 1,
+                random_state=seed,
             ).fit(X, y)
         parameters = learned.kernel_.get_params()
         lengths = np.atleast_1d(np.asarray(parameters["k1__k2__length_scale"], dtype=float))

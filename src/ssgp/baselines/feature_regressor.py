@@ -152,7 +152,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
         monitor : callable, optional
             ``monitor(n_iter, snapshot)`` is called after each step, and with ``n_iter=0`` while a start is searched
             for. ``snapshot()`` returns the regressor as if learning had stopped there (one pass over the rows).

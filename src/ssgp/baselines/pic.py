@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.weights import warn_of_copies
 from ssgp.baselines.block_likelihood import BlockLikelihood, SolvedBlock, inducing_features, solve_block
 from ssgp.baselines.feature_maps import InducingMap
 from ssgp.baselines.feature_regressor import AfterStep, FeatureRegressor, stored_with_features
@@ -150,6 +151,7 @@ class PICRegressor(InducingRegressor):
 
     def _optimize(self, rows: Rows, model: Model, rng: np.random.Generator, after_step: AfterStep) -> None:
         """Learn from one block at a time; half-way the blocks are cut again, in the metric learned so far."""
+        warn_of_copies(rows.weight)
         _, blocks = self._blocks(rows, model)
         trainer = NaturalGradientTrainer(blocks, model, BlockLikelihood, self.learning_rate, rng)
 

@@ -171,10 +171,10 @@ def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Out
         fit_options["checkpoint"] = options.checkpoint
     with (
         InterruptCounter() as interrupts,
-        output.warnings_as_messages(),
+        output.warnings_as_messages({"sample_weight": f"--weight {options.weight}:"}),
         output.progress() as display,
         observed(display),
-        Predictor(*(step for _, step in model.steps)).column_names_in_errors(options.target),
+        Predictor(*(step for _, step in model.steps)).column_names_in_errors(options.target, options.weight),
     ):
         table.fit(model, display, fit_options)
     return time.monotonic() - started, interrupts.pressed > 0

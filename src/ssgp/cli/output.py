@@ -4,8 +4,9 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from ssgp.cli.errors import one_line
@@ -61,12 +62,22 @@ class Output:
         return TerminalDisplay() if sys.stderr.isatty() else LineDisplay()
 
     @contextmanager
-    def warnings_as_messages(self) -> Iterator[None]:
-        """Context in which the library's warnings are printed as those of the command, one line each."""
+    def warnings_as_messages(self, names: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+        """Context in which the library's warnings are printed as those of the command, one line each.
+
+        `names` has the command's words for the names of arguments.
+        """
+
+        def show(message: Warning | str, *_: object, **__: object) -> None:
+            text = one_line(message)
+            for argument, word in names.items():
+                text = text.replace(argument, word)
+            self.warn(text)
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_, **__: self.warn(one_line(message))
+            warnings.showwarning = show
             yield
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
-from ssgp._utils.column_errors import ExtremeValuesError
+from ssgp._utils.column_errors import ExtremeValuesError, WeightError
 from ssgp._utils.names import hint
 from ssgp.cli.errors import CommandError
 from ssgp.cli.notes import Notes
@@ -75,7 +75,7 @@ class Predictor:
         return [column.name for column in self.encoder.columns_ for _ in column.feature_names()]
 
     @contextmanager
-    def column_names_in_errors(self, target: str = "") -> Iterator[None]:
+    def column_names_in_errors(self, target: str = "", weight: str | None = None) -> Iterator[None]:
         """Context in which errors have the names of columns, where the regressor's have numbers of features."""
         try:
             yield
@@ -86,6 +86,8 @@ class Predictor:
             raise CommandError(
                 f"{column} has values too extreme to standardise; drop those rows or transform the column"
             ) from error
+        except WeightError as error:
+            raise CommandError(f"--weight {weight}: {str(error).replace('sample_weight', 'the column')}") from error
 
     def with_fitted_types(self, source: TableSource, target: str | None = None) -> TableSource:
         """A table to predict, whose text is read as it was in fit; text that is no input or target stays as it is."""

@@ -243,7 +243,7 @@ class _WeightCheck:
         if self._name is None:
             return
         weight = numeric_values(table[self._name].filter(pa.array(row_has_target)), self._name, "the weight")
-        invalid = np.flatnonzero(row_has_target)[~(weight >= 0)]
+        invalid = np.flatnonzero(row_has_target)[~((weight >= 0) & np.isfinite(weight))]
         if len(invalid) and self._first_invalid is None:
             self._first_invalid = self._n_rows + int(invalid[0])
         self._n_rows, self._n_with_target = self._n_rows + table.num_rows, self._n_with_target + len(weight)
@@ -253,8 +253,9 @@ class _WeightCheck:
         """Raise an error that counts the invalid weights, if there are any."""
         if self._first_invalid is not None:
             raise CommandError(
-                f"column {self._name!r} cannot be the weight: it is missing or negative in {self._n_invalid:,} of "
-                f"{amount(self._n_with_target, 'row')}, the first in row {self._first_invalid + 1:,} of the table"
+                f"column {self._name!r} cannot be the weight: it is missing, negative or infinite in "
+                f"{self._n_invalid:,} of {amount(self._n_with_target, 'row')}, the first in row "
+                f"{self._first_invalid + 1:,} of the table"
             )
 
 

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.checks import check_target
+from ssgp._utils.checks import check_target, check_weights
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.stretched import StretchedDistribution
@@ -110,7 +110,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         y : array-like of shape (n,)
             Their targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         """
         check_is_fitted(self.regressor)
         y = check_target(y, X)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weight = None if sample_weight is None else check_weights(sample_weight, X)
         rows = _choose_rows(y, weight)
         before = self.regressor.predict_distribution(_safe_indexing(X, rows))
         self.recalibration_ = fit_recalibration(before, y[rows], None if weight is None else weight[rows])
@@ -159,7 +159,7 @@ def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
     y : array-like of shape (n,)
         Their targets.
     sample_weight : array-like of shape (n,), optional
-        How many rows each row counts for.
+        How many rows each row counts for: see "Weights" in docs/mathematics.md.
 
     Returns
     -------

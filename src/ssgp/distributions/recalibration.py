@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF, StretchableDistribution
 from ssgp.distributions.stretched import StretchedDistribution
 from ssgp.saving.contents import TINIEST, number
@@ -82,7 +83,7 @@ def fit_recalibration(before: StretchableDistribution, y: Array, weight: Array |
     weight : array of shape (n,), optional
         How many rows each row counts for.
     """
-    counts = np.ones(len(y)) if weight is None else weight
+    counts = np.ones(len(y)) if weight is None else limit_share(weight, MOST_SHARE_OF_ERRORS)
     total, plain = float(counts.sum()), before.with_tails(np.inf)
     error, deviation = y - plain.mean(), plain.std()
     shift = float(np.average(error, weights=counts / deviation))

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF
 from ssgp.distributions.student_mixture import StudentMixture, combined_dof
 from ssgp.saving.contents import TINIEST, number
@@ -123,14 +124,18 @@ def fit_calibration(components: Components, y: Array, weight: Array | None = Non
 
     The hyperpriors are worth a few rows: enough to decide where there is nothing to learn from.
     """
-    share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
+    share, total = np.full(len(y), 1.0 / len(y)), float(len(y))
+    if weight is not None:
+        limited = limit_share(weight, MOST_SHARE_OF_ERRORS)
+        total = float(limited.sum())
+        share = limited / total
 
     def mean_log_density(free: Array) -> float:
         return float(share @ _from_free(free)(components).logpdf(y))
 
     def loss(free: Array) -> float:
         # Around: noise and leverage as they are, half the spread, 20 degrees of freedom.
-        return -mean_log_density(free) + 2.0 * float(np.sum(free * free)) / len(y)
+        return -mean_log_density(free) + 2.0 * float(np.sum(free * free)) / total
 
     bounds = [(-5.0, 5.0), (-5.0, 5.0), (-6.0, 6.0), (-6.0, 6.0)]
     best = minimize(loss, np.zeros(4), method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-7})

@@ -14,6 +14,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.saving.contents import made_of, number, tuple_of
 from ssgp.saving.kinds import stored
@@ -59,7 +60,9 @@ class Residuals:
     @property
     def importance(self) -> Array:
         """Weights halfway between squared errors of the target's units (deviation^2) and of deviations (1)."""
-        return self.deviation if self.weight is None else self.deviation * self.weight
+        if self.weight is None:
+            return self.deviation
+        return self.deviation * limit_share(self.weight, MOST_SHARE_OF_ERRORS)
 
 
 class Booster(Protocol):

@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget
-from ssgp._utils.checks import check_count, check_inputs, check_rows, columns_unchanged_on_error
+from ssgp._utils.checks import (
+    WeightTotals,
+    check_count,
+    check_inputs,
+    check_rows,
+    check_total_weight,
+    columns_unchanged_on_error,
+)
 from ssgp._utils.checksums import checksum
 from ssgp._utils.progress import CallbackSupportMixin, RowCounter, StepHooks
 from ssgp._utils.sampling import random_rows
@@ -258,7 +265,7 @@ default="squared-exponential"
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
         checkpoint : path-like, optional
             Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
             it was killed at any moment, to the same model. It is for you to delete.
@@ -395,7 +402,7 @@ default="squared-exponential"
         y : array-like of shape (n,)
             New targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each new row counts for.
+            How many rows each new row counts for: see "Weights" in docs/mathematics.md.
         n_steps : int, default=0
             Learning steps to go on with, on all rows. Frequencies then change, and the trees
             are grown and fitted anew.
@@ -411,8 +418,10 @@ default="squared-exponential"
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
-        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False)
+        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False, whole=False)
         rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
+        if rows.weight is not None:
+            check_total_weight(WeightTotals.of(rows.weight))
         settings = self._settings(len(rows.y), rows.X.shape[1], last.seed, last.parameters)
         if not n_steps:
             self._fitted = refit_forest(last, rows, settings)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.checks import check_rows
+from ssgp._utils.checks import WeightTotals, check_rows, check_total_weight
 
 __all__ = ["RecordFile", "RowFile", "gathered"]
 
@@ -141,21 +141,27 @@ def gathered(
     if folder is not None and not os.path.isdir(folder):
         raise NotADirectoryError(f"folder must exist, got {os.fspath(folder)!r}")
     file: RowFile | None = None
+    totals = WeightTotals()
     try:
         for number, batch in enumerate(batches):
             weighted = _weighted(batch, number, file)
             if _counts_for_nothing(batch):
                 continue
             try:
+                sample_weight = batch[2] if weighted else None
                 X, y, weight, _ = check_rows(
-                    estimator, batch[0], batch[1], batch[2] if weighted else None, None, reset=file is None
+                    estimator, batch[0], batch[1], sample_weight, None, reset=file is None, whole=False
                 )
             except (ValueError, TypeError) as error:
                 raise type(error)(f"batch {number}: {error}") from error
             file = file or RowFile(X.shape[1], weighted, folder)
             file.append(X, y, weight)
+            if weight is not None:
+                totals += WeightTotals.of(weight)
         if file is None:
             raise ValueError("batches has no rows, or none with a weight: there is nothing to fit to")
+        if file.weighted:
+            check_total_weight(totals)
         yield file
     finally:
         if file is not None:

@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp._utils.warning import warn_user
+from ssgp._utils.weights import MOST_SHARE_OF_UNITS, limit_share
 from ssgp.rows.blocks import Rows
 from ssgp.saving.contents import array, number
 from ssgp.saving.kinds import stored
@@ -63,8 +64,10 @@ class Standardizer:
     @classmethod
     def fit(cls, X: Array, y: Array, weight: Array | None, centre_target: bool) -> "Standardizer":
         """Estimate centre and scale; a constant column keeps scale 1."""
-        # StandardScaler takes columns for constant by what rounding leaves of so many rows as the weights sum to.
-        weight = None if weight is None else weight / weight.mean()
+        if weight is not None:
+            weight = limit_share(weight, MOST_SHARE_OF_UNITS)
+            # StandardScaler takes columns for constant by what rounding leaves of so many rows as the weights sum to.
+            weight = weight / weight.mean()
         with np.errstate(over="ignore", invalid="ignore"):
             inputs = StandardScaler(copy=False).fit(X, sample_weight=weight)
             target = StandardScaler(copy=False).fit(y[:, None], sample_weight=weight)

@@ -116,7 +116,7 @@ class LocalObjective:
         # By the number of frequencies, about half that of the features: by the latter, some steps would be summed in
         # float64 instead. That gains nothing in the bound, and changes the digits of all that is learned afterwards.
         double = bool(needs_double(np.asarray(total), ridge, n_frequencies))
-        weights, inverse, log_determinant = invert_ridge(*_sums(phi, weighted_phi, block.y, double), ridge)
+        weights, inverse, log_determinant = invert_ridge(*_sums(phi, block, double), ridge)
         residual = block.y - phi @ weights.astype(phi.dtype)
         weighted_residual = block.weighted(residual)
         squares = float(weights @ weights)
@@ -151,8 +151,8 @@ def _outer_minus_product(rows: Array, columns: Array, symmetric: Array, phi: Arr
     return add_outer(1.0, rows, columns, a=out, overwrite_a=True)
 
 
-def _sums(phi: Array, weighted_phi: Array, y: Array, double: bool) -> tuple[Array, Array]:
-    """Phi^T W Phi and Phi^T W y in float64, summed in float64 where `double`."""
-    if double:
-        phi, weighted_phi = phi.astype(float, copy=False), weighted_phi.astype(float, copy=False)
-    return (phi.T @ weighted_phi).astype(float, copy=False), (weighted_phi.T @ y).astype(float, copy=False)
+def _sums(phi: Array, block: Block, double: bool) -> tuple[Array, Array]:
+    """Phi^T W Phi and Phi^T W y in float64, weighted and summed in float64 where `double`."""
+    phi = phi.astype(float, copy=False) if double else phi
+    weighted_phi = block.weighted(phi)
+    return (phi.T @ weighted_phi).astype(float, copy=False), (weighted_phi.T @ block.y).astype(float, copy=False)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.checks import check_rows, columns_unchanged_on_error
+from ssgp._utils.checks import WeightTotals, check_rows, check_total_weight, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.rows.blocking import Blocking, choose_n_blocks
@@ -285,7 +285,7 @@ class SVBSSGPRegressor(BlockRegressor):
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each row counts for.
+            How many rows each row counts for: see "Weights" in docs/mathematics.md.
         blocks : array-like of shape (n,), optional
             Labels of the rows' blocks; `n_blocks` and `partition` then have no effect.
         monitor : callable, optional
@@ -348,7 +348,7 @@ class SVBSSGPRegressor(BlockRegressor):
         y : array-like of shape (n,)
             New targets.
         sample_weight : array-like of shape (n,), optional
-            How many rows each new row counts for.
+            How many rows each new row counts for: see "Weights" in docs/mathematics.md.
         blocks : array-like of shape (n,), optional
             Labels of the new rows' blocks, among those of `fit`; by default the nearest block.
 
@@ -359,13 +359,15 @@ class SVBSSGPRegressor(BlockRegressor):
         """
         if not hasattr(self, "_context"):
             return self.fit(X, y, sample_weight, blocks=blocks)
-        X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=False)
+        X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=False, whole=False)
         context, partition, parameters = self._context.copy(), self.partition_, self._parameters.copy()
         learner = self._learner(context.units)
         self._check_layout(learner)
         new = context.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
         indices = partition.assign(new.X) if labels is None else context.block_indices(labels, new.X)
         rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, indices]), partition.n_blocks)
+        if rows.weight is not None:
+            check_total_weight(WeightTotals.of(rows.weight))
         n_steps, n_waiting = divmod(context.n_waiting + len(y), self.batch_size)
         bounds = train_more(learner, context, parameters, rows, n_steps, self.batch_size) if n_steps else []
         trace = np.concatenate([self.bound_trace_, context.units.in_target_units(bounds)])
