@@ -223,9 +223,9 @@ class _Rebuilding:
         return array.view(_time_type(node["time"], array)) if "time" in node else array
 
     def _strings(self, array: NDArray[Any], node: Node) -> NDArray[Any]:
-        values = _expect(json.loads(array.tobytes()), list)
+        values = _json_list(array)
         shape, dtype = node.get("shape"), _text_type(node.get("dtype"))
-        plain = array.dtype == np.uint8 and all(_is_entry(value) for value in values)
+        plain = all(_is_entry(value) for value in values)
         if not plain or type(shape) is not list or not all(type(size) is int and size >= 0 for size in shape):
             raise ContentsError("an array of texts is not stored as a list of them and a shape")
         if math.prod(shape) != len(values) or max(shape, default=0) > self._most:
@@ -235,6 +235,14 @@ class _Rebuilding:
         out = np.empty(len(values), dtype=object)
         out[:] = values
         return out.astype(dtype).reshape(shape)
+
+
+def _json_list(array: NDArray[Any]) -> list[Any]:
+    """The list whose JSON has these bytes."""
+    try:
+        return _expect(json.loads(array.tobytes()), list)
+    except ValueError:
+        raise ContentsError("texts are not stored as the JSON of a list") from None
 
 
 def _is_entry(value: Any) -> bool:  # noqa: ANN401
