@@ -8,11 +8,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
 from ssgp._utils.arrays import Array
 
 __all__ = [
+    "N_JOBS",
     "check_blocks",
     "check_count",
     "check_inputs",
@@ -22,6 +24,9 @@ __all__ = [
     "check_target",
     "columns_unchanged_on_error",
 ]
+
+# What `n_jobs` may be: threads, or all but so many from -1 on; none at all would do nothing.
+N_JOBS: list[Any] = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
 
 @contextmanager

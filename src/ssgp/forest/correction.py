@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
-from threadpoolctl import threadpool_limits
 
 from ssgp._utils.arrays import Array
+from ssgp.engine.threads import openmp_threads
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.saving.kinds import stored
 
@@ -102,7 +102,7 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees
     booster = HistGradientBoostingRegressor(**BOOSTER, early_stopping=False, random_state=seed)  # pyright: ignore[reportArgumentType]
     # Scaled to a mean of one: splits need a least weight.
     importance = residuals.importance / residuals.importance.mean()
-    with _openmp_threads(len(importance), n_threads):
+    with openmp_threads(_threads(len(importance), n_threads)):
         return grow(booster, residuals.X, residuals.standardized, importance)
 
 
@@ -121,10 +121,10 @@ def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_thr
 
 
 def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
-    with _openmp_threads(len(X), n_threads):
+    with openmp_threads(_threads(len(X), n_threads)):
         return np.mean([booster.predict(X) for booster in boosters], axis=0)
 
 
-def _openmp_threads(n_rows: int, n_threads: int) -> threadpool_limits:
+def _threads(n_rows: int, n_threads: int) -> int:
     """One thread for few rows: where cores are busy, threads wait for each other longer than short loops take."""
-    return threadpool_limits(min(n_threads, 1 + n_rows // ROWS_PER_THREAD), user_api="openmp")
+    return min(n_threads, 1 + n_rows // ROWS_PER_THREAD)

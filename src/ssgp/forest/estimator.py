@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget
-from ssgp._utils.checks import check_count, check_inputs, check_rows, columns_unchanged_on_error
+from ssgp._utils.checks import N_JOBS, check_count, check_inputs, check_rows, columns_unchanged_on_error
 from ssgp._utils.checksums import checksum
 from ssgp._utils.progress import CallbackSupportMixin, RowCounter, StepHooks
 from ssgp._utils.sampling import random_rows
@@ -192,7 +192,7 @@ default="squared-exponential"
         "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), StrOptions({"auto"})],
         "keep_rows": ["boolean", StrOptions({"auto"})],
         "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
