@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.wide import WIDE, largest
 from ssgp.engine.threads import openmp_threads
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.saving.kinds import stored
@@ -27,6 +28,9 @@ MOST_DEVIATIONS = 20.0
 # A smaller share of the correction than this is not worth its time at prediction.
 LEAST_SHARE = 0.1
 ROWS_PER_THREAD = 50_000
+# Of a table of many inputs: rows that tell which of them errors go with, and the parts they are sorted into.
+SORTED_ROWS = 5000
+SORTED_PARTS = 16
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,24 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees
         return None
     booster = HistGradientBoostingRegressor(**BOOSTER, early_stopping=False, random_state=seed)  # pyright: ignore[reportArgumentType]
     # Scaled to a mean of one: splits need a least weight.
-    importance = residuals.importance / residuals.importance.mean()
+    importance, n_inputs = residuals.importance / residuals.importance.mean(), residuals.X.shape[1]
     with openmp_threads(_threads(len(importance), n_threads)):
-        return grow(booster, residuals.X, residuals.standardized, importance)
+        if n_inputs <= WIDE:
+            return grow(booster, residuals.X, residuals.standardized, importance)
+        inputs = _telling_inputs(residuals)
+        return grow(booster, residuals.X[:, inputs], residuals.standardized, importance).among(inputs, n_inputs)
+
+
+def _telling_inputs(residuals: Residuals) -> Indices:
+    """Inputs along which the errors' means vary most, in any form: trees of all would take memory for each."""
+    error = residuals.importance[:SORTED_ROWS] * residuals.standardized[:SORTED_ROWS]
+    error = error - error.mean()
+    starts = np.arange(SORTED_PARTS) * len(error) // SORTED_PARTS
+    score = [
+        np.sum(np.add.reduceat(error[np.argsort(part, axis=0)], starts) ** 2, axis=0)
+        for part in np.array_split(residuals.X[:SORTED_ROWS], -(-residuals.X.shape[1] // WIDE), axis=1)
+    ]
+    return largest(np.concatenate(score), WIDE)
 
 
 def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_threads: int) -> Correction | None:
