@@ -25,7 +25,8 @@ def test_likelihoods_of_many_nodes_are_those_of_each(rng):
 @pytest.mark.parametrize(("n_rows", "n_inputs"), [(30, 5), (30, 150), (200, 150), (300, 90)])
 def test_without_a_target_a_node_is_cut_along_its_first_principal_direction(rng, n_rows, n_inputs):
     """Whether there are more rows or more inputs: against the singular vectors of each node alone."""
-    X = rng.normal(size=(4, n_rows, n_inputs)) + 3.0 * rng.normal(size=(4, n_rows, 1)) * rng.normal(size=(4, 1, n_inputs))
+    along = rng.normal(size=(4, n_rows, 1)) * rng.normal(size=(4, 1, n_inputs))
+    X = rng.normal(size=(4, n_rows, n_inputs)) + 3.0 * along
     for rows, found in zip(X, cut_directions(X, None, rng, jitter=0.0), strict=True):
         expected = np.linalg.svd(rows - rows.mean(axis=0))[2][0]
         assert abs(found @ expected) == pytest.approx(1.0, abs=1e-8)
@@ -47,7 +48,7 @@ def test_linear_models_of_many_inputs_have_those_most_correlated_with_the_target
 
 
 def test_a_cut_of_a_wide_node_sees_a_target_that_changes_its_slope(rng):
-    """One input turns the slope of another round: among 400, whose rows differ most along a third, it wins its draws."""
+    """An input that turns another's slope round wins where it is drawn, though rows differ most along a third."""
     X = rng.normal(size=(1, 400, 400))
     X[:, :, 0] *= 4.0
     y = X[:, :, 1] * np.sign(X[:, :, 2])

@@ -107,9 +107,10 @@ def grow(booster: HistGradientBoostingRegressor, X: Array, y: Array, weight: Arr
     Scikit-learn's own bins, with weights, take many times as long as its trees. These are of equally many rows.
     """
     edges = [_bin_edges(column[:BINNED_ROWS]) for column in X.T]
-    bins = np.stack(
-        [np.searchsorted(column_edges, column) for column_edges, column in zip(edges, X.T, strict=True)], axis=1
-    )
+    # As scikit-learn would have them, which copies other numbers.
+    bins = np.empty(X.shape)
+    for j, column_edges in enumerate(edges):
+        bins[:, j] = np.searchsorted(column_edges, X[:, j])
     trees = BoostedTrees.of(booster.fit(bins, y, sample_weight=weight))
     splits = np.flatnonzero(trees.feature != LEAF)
     number = trees.number.copy()

@@ -187,7 +187,7 @@ class ForestBuilder:
     def _in_threads(self, tasks: Sequence[Callable[[], T]], budget: Budget) -> list[T]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""
         results: dict[int, T] = {}
-        n_together = n_threads(self.settings.n_jobs)
+        n_together = min(n_threads(self.settings.n_jobs), self.settings.sizes.trees_at_once)
 
         def run(i: int) -> None:
             results[i] = tasks[i]()
@@ -196,7 +196,7 @@ class ForestBuilder:
         def run_all() -> None:
             for first in range(0, len(tasks), n_together):
                 began = monotonic()
-                map_in_threads(run, range(first, min(first + n_together, len(tasks))), self.settings.n_jobs)
+                map_in_threads(run, range(first, min(first + n_together, len(tasks))), n_together)
                 if budget.seconds_left() < monotonic() - began:
                     break
 
