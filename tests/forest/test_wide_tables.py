@@ -9,7 +9,7 @@ import pytest
 
 import ssgp
 from ssgp import SpectralForestRegressor
-from ssgp._utils.wide import TREND_INPUTS, WIDE
+from ssgp._utils.wide import CHOSEN_INPUTS, WIDE
 from ssgp.forest.learning import FrequencyLearner
 from ssgp.metrics import rmse
 
@@ -31,7 +31,7 @@ def fitted(table):
 
 def test_leaves_are_linear_in_some_inputs_those_that_matter_among_them(fitted):
     for tree in fitted._fitted.forest.trees:
-        assert tree.features.n_features == 2 * 10 + 1 + TREND_INPUTS
+        assert tree.features.n_features == 2 * 10 + 1 + CHOSEN_INPUTS
         assert {5, 320} <= set(tree.features.trend_inputs)
 
 

@@ -4,12 +4,12 @@ import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
 
-__all__ = ["COPIED_ROWS", "TREND_INPUTS", "WIDE", "fewer_if_wide", "largest", "n_trend_inputs", "target_correlations"]
+__all__ = ["CHOSEN_INPUTS", "COPIED_ROWS", "WIDE", "fewer_if_wide", "largest", "n_trend_inputs", "target_correlations"]
 
-# Inputs beyond which a row is wide, and boosted trees look at so many.
+# Inputs beyond which a row is wide,
 WIDE = 300
-# Inputs of a wide row that local models are linear in: their matrices grow with the square of the number.
-TREND_INPUTS = 100
+# and inputs of a wide row that some parts of a model look at: those whose cost grows with more than the table.
+CHOSEN_INPUTS = 100
 # Rows of so many inputs that are copied at a time, at most, where rows are wider.
 COPIED_ROWS = 1 << 16
 # Rows that tell how inputs and target go together.
@@ -18,7 +18,7 @@ CORRELATED_ROWS = 20_000
 
 def n_trend_inputs(n_inputs: int) -> int:
     """How many of its inputs local models of a table are linear in."""
-    return n_inputs if n_inputs <= WIDE else TREND_INPUTS
+    return n_inputs if n_inputs <= WIDE else CHOSEN_INPUTS
 
 
 def fewer_if_wide(n_rows: int, n_inputs: int, multiple_of: int = 1) -> int:

@@ -15,6 +15,8 @@ COMPARED_ROWS = 40
 COMPETING_INPUTS = 2
 LINEAR_RIDGE = 1e-3
 MIN_SIDE_ROWS = 10
+# Steps towards the direction in which rows of more inputs than the next number differ most: about there is enough.
+POWER_STEPS = 30
 # Inputs of the linear models, at most: those that go with the target in the node.
 LINEAR_INPUTS = 100
 
@@ -53,13 +55,16 @@ def cut_directions(X: Array, y: Array | None, rng: np.random.Generator, jitter: 
 def _widest_directions(X: Array) -> Array:
     """First principal direction of each node's rows (k, n, d), shape (k, d)."""
     centred = X - X.mean(axis=1, keepdims=True)
-    if X.shape[2] <= max(LINEAR_INPUTS, X.shape[1]):
+    if X.shape[2] <= LINEAR_INPUTS:
         return np.linalg.eigh(centred.swapaxes(1, 2) @ centred)[1][:, :, -1]
-    # Of more inputs than rows, by the rows' products: the direction is a sum of rows.
-    along = np.linalg.eigh(centred @ centred.swapaxes(1, 2))[1][:, :, -1:]
-    direction = (centred.swapaxes(1, 2) @ along)[:, :, 0]
-    length = np.linalg.norm(direction, axis=1, keepdims=True)
-    return direction / np.where(length > 0, length, 1.0)
+    # Of many inputs, without their covariances: from the longest row on, which is nearer to it than a random one.
+    longest = np.argmax(np.einsum("knd,knd->kn", centred, centred), axis=1)
+    direction = centred[np.arange(len(X)), longest][:, :, None]
+    for _ in range(POWER_STEPS):
+        direction = centred.swapaxes(1, 2) @ (centred @ direction)
+        length = np.linalg.norm(direction, axis=1, keepdims=True)
+        direction = direction / np.where(length > 0, length, 1.0)
+    return direction[:, :, 0]
 
 
 def _linear_inputs(X: Array, y: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.wide import WIDE, largest
+from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
 from ssgp.engine.threads import openmp_threads
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.saving.kinds import stored
@@ -122,7 +122,7 @@ def _telling_inputs(residuals: Residuals) -> Indices:
         np.sum(np.add.reduceat(error[np.argsort(part, axis=0)], starts) ** 2, axis=0)
         for part in np.array_split(residuals.X[:SORTED_ROWS], -(-residuals.X.shape[1] // WIDE), axis=1)
     ]
-    return largest(np.concatenate(score), WIDE)
+    return largest(np.concatenate(score), CHOSEN_INPUTS)
 
 
 def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_threads: int) -> Correction | None:

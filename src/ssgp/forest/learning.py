@@ -7,7 +7,7 @@ import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, seconds_of
-from ssgp._utils.wide import TREND_INPUTS, WIDE, largest, target_correlations
+from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest, target_correlations
 from ssgp.engine.threads import one_blas_thread
 from ssgp.forest.settings import ForestSettings
 from ssgp.rows.blocking import Blocking, SampledBlocking
@@ -64,7 +64,7 @@ class FrequencyLearner:
         """Inputs that local models are linear in: those most correlated with the target where there are many."""
         if self.rows.X.shape[1] <= WIDE:
             return None
-        return largest(target_correlations(self.rows.X, self.rows.y, self.rows.weight), TREND_INPUTS)
+        return largest(target_correlations(self.rows.X, self.rows.y, self.rows.weight), CHOSEN_INPUTS)
 
     def initial(self) -> Parameters:
         """Parameters to begin with: lengthscales grow with the root of the number of inputs, as distances do."""
