@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ssgp.engine.cuts import LINEAR_RIDGE, _log_likelihoods
+from ssgp.engine.cuts import LINEAR_INPUTS, LINEAR_RIDGE, _linear_inputs, _log_likelihoods, cut_directions
 
 
 def test_likelihoods_of_many_nodes_are_those_of_each(rng):
@@ -16,7 +16,47 @@ def test_likelihoods_of_many_nodes_are_those_of_each(rng):
         weights = np.linalg.solve(Z.T @ Z + 60 * LINEAR_RIDGE * np.eye(3), Z.T @ y[rows])
         return -0.5 * rows.sum() * np.log(y[rows] @ (y[rows] - Z @ weights) / rows.sum())
 
-    for node, found in enumerate(_log_likelihoods(X, y, directions)):
+    for node, found in enumerate(_log_likelihoods(X, y, directions @ X.swapaxes(1, 2))):
         for direction, gain in zip(directions[node], found, strict=True):
             right = X[node] @ direction >= np.median(X[node] @ direction)
             assert gain == pytest.approx(half(X[node], y[node], right) + half(X[node], y[node], ~right), abs=1e-5)
+
+
+@pytest.mark.parametrize(("n_rows", "n_inputs"), [(30, 5), (30, 150), (200, 150), (300, 90)])
+def test_without_a_target_a_node_is_cut_along_its_first_principal_direction(rng, n_rows, n_inputs):
+    """Whether there are more rows or more inputs: against the singular vectors of each node alone."""
+    along = rng.normal(size=(4, n_rows, 1)) * rng.normal(size=(4, 1, n_inputs))
+    X = rng.normal(size=(4, n_rows, n_inputs)) + 3.0 * along
+    for rows, found in zip(X, cut_directions(X, None, rng, jitter=0.0), strict=True):
+        expected = np.linalg.svd(rows - rows.mean(axis=0))[2][0]
+        assert abs(found @ expected) == pytest.approx(1.0, abs=1e-8)
+        assert np.linalg.norm(found) == pytest.approx(1.0)
+
+
+def test_rows_that_are_all_alike_have_a_finite_direction(rng):
+    assert np.isfinite(cut_directions(np.ones((2, 30, 150)), None, rng, jitter=0.3)).all()
+
+
+def test_linear_models_of_many_inputs_have_those_most_correlated_with_the_target(rng):
+    X, y = rng.normal(size=(3, 80, 400)), rng.normal(size=(3, 80))
+    X[:, :, 7] = 1.0
+    for rows, target, found in zip(X, y, _linear_inputs(X, y), strict=True):
+        with np.errstate(invalid="ignore"):
+            correlation = np.nan_to_num(np.corrcoef(rows.T, target)[-1, :-1])
+        best = np.sort(np.argsort(-np.abs(correlation))[:LINEAR_INPUTS])
+        np.testing.assert_array_equal(found, rows[:, best])
+
+
+def test_a_cut_of_a_wide_node_sees_a_target_that_changes_its_slope(rng):
+    """An input that turns another's slope round wins where it is drawn, though rows differ most along a third."""
+    X = rng.normal(size=(1, 400, 400))
+    X[:, :, 0] *= 4.0
+    y = X[:, :, 1] * np.sign(X[:, :, 2])
+
+    def drawn(seed):
+        return np.argsort(np.random.default_rng(seed).random((1, 400)), axis=1)[0, :2]
+
+    seeds = [seed for seed in range(2000) if 2 in drawn(seed)][:3]
+    assert len(seeds) == 3
+    for seed in seeds:
+        assert cut_directions(X, y, np.random.default_rng(seed), jitter=0.0)[0, 2] == 1.0

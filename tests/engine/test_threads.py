@@ -1,13 +1,20 @@
+import os
+import subprocess
+import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event, Thread
 
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from ssgp.engine.threads import one_blas_thread
+from ssgp.engine import threads
+from ssgp.engine.threads import map_in_threads, one_blas_thread, openmp_threads
 
 
-def blas_threads():
-    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+def n_threads(user_api):
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == user_api}
 
 
 def apart(function, *arguments):
@@ -20,38 +27,205 @@ def apart(function, *arguments):
 def two_threads():
     """On every machine, so that there is something to limit."""
     limits = apart(threadpool_limits, 2, "blas")
-    assert set(blas_threads()) == {2}
+    assert n_threads("blas") == {2}
     yield
     apart(limits.restore_original_limits)
 
 
-def inside_of_many():
-    """Numbers of threads inside of contexts of several threads, which overlap in any order."""
+class Inside:
+    """A thread that is inside of the context until it is told to leave."""
+
+    def __init__(self):
+        self._entered, self._told = Event(), Event()
+        self._thread = Thread(target=self._stay)
+        self._thread.start()
+        assert self._entered.wait(10)
+
+    def _stay(self):
+        with one_blas_thread():
+            self._entered.set()
+            self._told.wait(10)
+
+    def leave(self):
+        self._told.set()
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+
+def in_child(function):
+    """What a function returns in a forked process, which has ten seconds: a number up to 255."""
+    process = os.fork()
+    if not process:
+        os._exit(function())
+    for _ in range(1000):
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(process, 9)
+    os.waitpid(process, 0)
+    return None
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_the_limit_lasts_until_the_last_thread_has_left_whichever_that_is(order):
+    inside = [Inside() for _ in range(3)]
+    for number in order:
+        assert n_threads("blas") == {1}
+        inside[number].leave()
+    assert n_threads("blas") == {2}
+
+
+def test_who_leaves_after_the_thread_that_set_the_limit_has_ended_restores_the_number():
+    first = Inside()
+    with one_blas_thread():
+        first.leave()
+        assert n_threads("blas") == {1}
+    assert n_threads("blas") == {2}
+
+
+def test_the_limit_holds_beside_one_that_another_thread_keeps():
+    """`threadpoolctl` lets only that thread set numbers."""
+    done, ready = Event(), Event()
+
+    def keep():
+        with threadpool_limits(3, user_api="blas"):
+            ready.set()
+            done.wait(10)
+
+    other = Thread(target=keep)
+    other.start()
+    assert ready.wait(10)
+    with one_blas_thread():
+        assert n_threads("blas") == {1}
+    assert n_threads("blas") == {3}
+    done.set()
+    other.join()
+    assert n_threads("blas") == {2}
+
+
+def test_many_threads_that_come_and_go_together_leave_the_number_as_it_was():
+    together = Barrier(8)
 
     def work(_):
-        with one_blas_thread():
-            return set(blas_threads())
+        seen = set()
+        for _ in range(20):
+            together.wait()
+            with one_blas_thread(), openmp_threads(1):
+                seen |= n_threads("blas")
+        return seen
 
     with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(work, range(200)))
+        assert list(pool.map(work, range(8))) == [{1}] * 8
+    assert n_threads("blas") == {2}
 
 
-def test_the_limit_is_lifted_again_however_threads_come_and_go():
-    """Who is inside when the first goes may see it lifted, but nobody's limit outlasts all of them."""
-    assert {1} in inside_of_many()
-    assert set(blas_threads()) == {2}
-
-
-def test_as_long_as_the_first_is_inside_everybody_has_one_thread():
+def test_contexts_nest_and_end_with_an_error():
     with one_blas_thread():
-        assert inside_of_many() == [{1}] * 200
-        assert set(blas_threads()) == {1}
-    assert set(blas_threads()) == {2}
+        with pytest.raises(ZeroDivisionError), one_blas_thread():
+            raise ZeroDivisionError
+        assert n_threads("blas") == {1}
+    with pytest.raises(ZeroDivisionError), one_blas_thread():
+        raise ZeroDivisionError
+    assert n_threads("blas") == {2}
 
 
-def test_contexts_nest():
+@needs_fork
+def test_a_forked_process_is_not_held_to_the_limit_of_a_thread_it_does_not_have():
+    other = Inside()
+    assert in_child(lambda: max(n_threads("blas"))) == 2
+    other.leave()
+
+
+@needs_fork
+def test_a_process_forked_inside_leaves_the_context_by_itself():
     with one_blas_thread():
-        with one_blas_thread():
-            pass
-        assert set(blas_threads()) == {1}
-    assert set(blas_threads()) == {2}
+
+        def leave():
+            threads._blas_limit.leave()
+            return max(n_threads("blas"))
+
+        assert in_child(lambda: max(n_threads("blas"))) == 1
+        assert in_child(leave) == 2
+    assert n_threads("blas") == {2}
+
+
+@needs_fork
+def test_a_forked_process_makes_its_own_threads():
+    assert map_in_threads(abs, range(-4, 0), 2) == [4, 3, 2, 1]
+    assert in_child(lambda: sum(map_in_threads(abs, range(-4, 0), 2))) == 10
+
+
+class PerThread:
+    """A library whose number of threads belongs to the calling thread."""
+
+    threading_layer = "openmp"
+
+    def __init__(self, local):
+        self._local = local
+
+    @classmethod
+    def clear_controlling_thread(cls, force=False):
+        pass
+
+    def get_num_threads(self):
+        return getattr(self._local, "number", 4)
+
+    def set_num_threads(self, number):
+        self._local.number = number
+
+
+def test_a_library_that_counts_per_thread_is_limited_in_every_thread(monkeypatch):
+    library = PerThread(threading.local())
+    monkeypatch.setattr(threads, "_libraries", lambda user_api: (library,))
+    threads._blas_libraries.cache_clear()
+    together = Barrier(2)
+
+    def number(_):
+        together.wait(10)
+        return library.get_num_threads()
+
+    with one_blas_thread():
+        assert map_in_threads(number, range(2), 2) == [1, 1]
+    assert library.get_num_threads() == 4
+    monkeypatch.undo()
+    threads._blas_libraries.cache_clear()
+
+
+def test_libraries_are_found_before_anything_else_has_loaded_them():
+    code = (
+        "from ssgp.engine.threads import one_blas_thread, openmp_threads\n"
+        "with one_blas_thread(), openmp_threads(1):\n"
+        "    import scipy.linalg, sklearn.cluster, threadpoolctl\n"
+        "    print({library['num_threads'] for library in threadpoolctl.threadpool_info()})"
+    )
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == "{1}"
+
+
+def test_openmp_loops_have_so_many_threads_at_most_and_blas_is_left_alone():
+    ThreadpoolController().limit(limits=2, user_api="openmp")
+    other = Inside()
+    with openmp_threads(1):
+        other.leave()
+        assert n_threads("openmp") == {1}
+    assert (n_threads("openmp"), n_threads("blas")) == ({2}, {2})
+    with openmp_threads(3):
+        assert n_threads("openmp") == {2}
+    with openmp_threads():
+        assert n_threads("openmp") == {2}
+
+
+@needs_fork
+def test_openmp_loops_of_a_forked_process_have_one_thread():
+    ThreadpoolController().limit(limits=2, user_api="openmp")
+
+    def inside():
+        with openmp_threads(2):
+            return max(n_threads("openmp"))
+
+    assert in_child(inside) == 1

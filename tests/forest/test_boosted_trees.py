@@ -121,3 +121,15 @@ def test_a_constant_input_and_one_that_is_not(rng):
     X = np.column_stack([np.full(500, 3.0), rng.normal(size=500)])
     trees = grow(unstopped(5), X, X[:, 1], np.ones(500))
     assert set(trees.feature.tolist()) == {-1, 1}
+
+
+def test_trees_among_many_inputs_predict_what_they_do_alone(grown):
+    _, trees, X = grown
+    inputs = np.array([3, 100, 250, 399])
+    many = np.random.default_rng(2).normal(size=(len(X), 400)).astype(np.float32)
+    many[:, inputs] = X
+    wide = trees.among(inputs, 400)
+    np.testing.assert_array_equal(wide.predict(many), trees.predict(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(wide)).predict(many), trees.predict(X))
+    with pytest.raises(ValueError, match="X has 4 columns, the trees were grown on 400"):
+        wide.predict(X)

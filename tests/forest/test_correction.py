@@ -100,3 +100,15 @@ def test_the_scale_of_deviations_does_not_matter(factor, rng):
     assert one is not None
     assert other is not None
     np.testing.assert_allclose(one.predict(rows.X), other.predict(rows.X), atol=0.05)
+
+
+def test_of_many_inputs_those_are_kept_that_errors_go_with_in_any_form(rng):
+    """Up and down, at both ends, or in the middle, which a correlation does not see."""
+    X = rng.normal(size=(3000, 1500)).astype(np.float32)
+    error = 0.5 * X[:, 40] + (np.abs(X[:, 700]) > 1.5) - (np.abs(X[:, 1400]) < 0.3) + 0.5 * rng.normal(size=3000)
+    booster = fit_booster(Residuals(X, error, np.ones(3000), None), 0, 1)
+    assert booster is not None
+    assert booster.n_inputs == 1500
+    split_by = np.bincount(booster.feature[booster.feature >= 0], minlength=1500)
+    assert {40, 700, 1400} == set(np.argsort(split_by)[-3:])
+    assert np.corrcoef(booster.predict(X), error)[0, 1] > 0.8

@@ -39,3 +39,16 @@ def test_a_prior_draw_has_the_signal_of_waves_constant_and_line(rng):
     assert squares[:12].sum() == pytest.approx(6.0, rel=1e-5)
     assert squares[12] == pytest.approx(6.0, rel=1e-5)
     assert squares[13:].sum() == pytest.approx(6.0, rel=0.1)
+
+
+@pytest.mark.parametrize("n", [1, TILE_ROWS + 1])
+def test_a_trend_of_some_inputs_against_one_at_a_time(n, rng):
+    X, frequencies, lengthscale = rng.normal(size=(n, 6)), rng.normal(size=(4, 6)), rng.uniform(0.3, 3.0, size=6)
+    features = LeafFeatures.of(frequencies, lengthscale, np.array([1, 4]))
+    trend = [np.full(n, 2.0), *(np.sqrt(4 / 2) * X[:, j] / lengthscale[j] for j in (1, 4))]
+    expected = np.column_stack([naive_features(X, frequencies), *trend])
+    for phi in (features(X.astype(np.float32)), features.in_tiles(X.astype(np.float32))):
+        np.testing.assert_allclose(phi, expected, atol=5e-5)
+        assert phi.dtype == np.float32
+    assert features.n_features == 2 * 4 + 1 + 2
+    assert features(np.zeros((3, 5, 6), np.float32)).shape == (3, 5, 11)

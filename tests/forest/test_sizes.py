@@ -1,5 +1,6 @@
 """Sizes that nobody has to choose."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -98,8 +99,9 @@ def test_a_model_keeps_to_its_memory_whatever_the_rows(n_rows, n_inputs):
 def test_memory_is_shared_out(memory, n_inputs):
     shares = MemoryShares.of(memory, n_inputs)
     assert shares.model_bytes + 4 * shares.part_bytes <= memory / 2
-    assert 50_000 <= shares.sampled_rows <= 4_000_000
-    assert shares.sampled_rows == 50_000 or 4 * (n_inputs + 1) * shares.sampled_rows <= memory / 8
+    least = min(50_000, 50_000 * 300 // n_inputs)
+    assert least <= shares.sampled_rows <= 4_000_000
+    assert shares.sampled_rows == least or 4 * (n_inputs + 1) * shares.sampled_rows <= memory / 8
 
 
 @pytest.mark.parametrize("leaf_size", ["auto", 1, 20])
@@ -107,3 +109,39 @@ def test_every_leaf_has_sampled_rows_to_be_placed_by(leaf_size):
     found = sizes(10**8, 20, MemoryShares(2**40, 50_000, 2**20), leaf_size=leaf_size)
     assert 50_000 / 2**found.depth >= 8
     assert sizes(3000, 20, MemoryShares(2**40, 50_000, 2**20), leaf_size=1).depth == 11
+
+
+@pytest.mark.parametrize("n_rows", [2000, 20_000, 200_000])
+@pytest.mark.parametrize("n_inputs", [301, 1000, 5000, 50_000])
+def test_models_of_wide_tables_take_at_most_half_of_the_table_or_four_megabytes(n_rows, n_inputs):
+    """Leaves of at most 100 linear functions, cuts and frequencies of four bytes per input."""
+    found = sizes(n_rows, n_inputs, MemoryShares.of(2**36, n_inputs))
+    leaves = found.n_trees * 2**found.depth * (2 * 2 * (2 * found.n_frequencies + 101) + 4 * n_inputs)
+    draws = 4 * found.n_draws * (n_inputs + 1) * (2 * found.n_frequencies + 1)
+    half = max(0.5 * 8 * n_rows * (n_inputs + 1), 4e6)
+    assert leaves <= half or found.depth == 0
+    assert draws <= half or found.n_draws == 1
+
+
+def test_fewer_frequencies_are_taken_where_memory_is_short():
+    plenty, little = (sizes(10**6, 90, MemoryShares.of(memory, 90)) for memory in (2**31, 2**26))
+    assert plenty.n_frequencies == 100
+    assert 30 <= little.n_frequencies < 100
+    assert little.trees_at_once == 1 < plenty.trees_at_once
+
+
+@pytest.mark.parametrize(
+    ("n_inputs", "given", "memory"), [(8, {"n_frequencies": 2000, "leaf_size": 5000}, 2**31), (5000, {}, 2**26)]
+)
+def test_what_needs_more_memory_is_refused_with_a_way_out_that_works(n_inputs, given, memory):
+    with pytest.raises(ValueError, match="max_memory") as error:
+        sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given)
+    enough = int(re.search(r"raise max_memory to ([\d,]+) bytes", str(error.value))[1].replace(",", ""))
+    assert sizes(20_000, n_inputs, MemoryShares.of(enough, n_inputs), **given).trees_at_once == 1
+    if given:
+        fewer = int(re.search(r"set n_frequencies to at most (\d+)", str(error.value))[1])
+        sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given | {"n_frequencies": fewer})
+        with pytest.raises(ValueError, match="max_memory"):
+            sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given | {"n_frequencies": fewer + 1})
+    else:
+        assert "give fewer columns" in str(error.value)

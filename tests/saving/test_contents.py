@@ -110,12 +110,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "value"), ALLOWED, ids=[repr(value) for _, value in ALLOWED])
+@pytest.mark.parametrize(("rule", "value"), ALLOWED, ids=range(len(ALLOWED)))
 def test_allowed(rule, value):
     rule(value, {})
 
 
-@pytest.mark.parametrize(("rule", "value"), REFUSED, ids=[repr(value) for _, value in REFUSED])
+@pytest.mark.parametrize(("rule", "value"), REFUSED, ids=range(len(REFUSED)))
 def test_refused(rule, value):
     with pytest.raises(ContentsError):
         rule(value, {})

@@ -130,3 +130,21 @@ def test_a_weight_of_two_is_a_row_twice(objective, rng, draw, hyperparameters):
     repeated = objective(Block(np.repeat(X, counts, axis=0), np.repeat(y, counts)), draw, hyperparameters)
     assert weighted.value == pytest.approx(repeated.value)
     np.testing.assert_allclose(weighted.frequencies, repeated.frequencies, atol=1e-9)
+
+
+def test_a_trend_of_some_inputs_is_that_of_the_others_left_out(rng):
+    """With frequencies that do not see the other inputs, a block that has them is as one that lacks them."""
+    kept, X = np.array([0, 2]), rng.normal(size=(N, 4))
+    R, y = np.zeros((M, 4)), rng.normal(size=N)
+    R[:, kept] = rng.normal(size=(M, 2))
+    lengthscale = np.array([0.8, 1.1, 1.4, 0.6])
+    some = LocalObjective(trend=True, trend_inputs=kept)(Block(X, y), Draw(R), Hyperparameters(lengthscale, 1.3, 0.4))
+    alone = LocalObjective(trend=True)(
+        Block(X[:, kept], y), Draw(R[:, kept]), Hyperparameters(lengthscale[kept], 1.3, 0.4)
+    )
+    assert some.value == pytest.approx(alone.value, rel=1e-12)
+    assert some.log_lengthscale is not None
+    assert alone.log_lengthscale is not None
+    np.testing.assert_allclose(some.frequencies[:, kept], alone.frequencies, rtol=1e-9)
+    np.testing.assert_allclose(some.log_lengthscale[kept], alone.log_lengthscale, rtol=1e-9)
+    np.testing.assert_array_equal(some.log_lengthscale[[1, 3]], 0.0)

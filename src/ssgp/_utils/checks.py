@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_array, check_consistent_length, column_or_1d, validate_data
 
 from ssgp._utils.arrays import Array
@@ -16,6 +17,7 @@ from ssgp._utils.column_errors import WeightError
 from ssgp._utils.warning import warn_user
 
 __all__ = [
+    "N_JOBS",
     "WeightTotals",
     "check_blocks",
     "check_count",
@@ -38,6 +40,8 @@ MOST_TOTAL, MOST_MEAN = 1e9, 1e3
 LITTLE_MEAN = 0.1
 # One row may count for at most so many times all others: beside it, they are the rounding of float32.
 MOST_TIMES_OTHERS = 1e4
+# What `n_jobs` may be: threads, or all but so many from -1 on; none at all would do nothing.
+N_JOBS: list[Any] = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
 
 @contextmanager

@@ -78,6 +78,7 @@ class ExactGPRegressor(GaussianRegressor):
     """Exact Gaussian process regression with a squared exponential kernel and one lengthscale per input.
 
     Time grows with the cube of the number of rows and memory with its square: the reference for a few thousand.
+    Factorisations use all threads of the linear algebra library, and another number of them may round otherwise.
 
     Parameters
     ----------

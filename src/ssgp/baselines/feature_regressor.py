@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.budget import Budget
-from ssgp._utils.checks import check_rows, columns_unchanged_on_error
+from ssgp._utils.checks import N_JOBS, check_rows, columns_unchanged_on_error
 from ssgp._utils.progress import CallbackSupportMixin, Monitor, StepHooks
 from ssgp._utils.warning import warn_user
 from ssgp.baselines.gaussian_regressor import KERNEL_AND_UNITS, GaussianRegressor
@@ -84,7 +84,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         "signal_variance": "no_validation",
         "noise_variance": "no_validation",
         "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -118,13 +118,12 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         self, trainer: NaturalGradientTrainer, after_step: AfterStep, before_step: Callable[[int], None] | None = None
     ) -> None:
         """Take stochastic steps, whose size falls to zero at the end."""
-        with one_blas_thread():
-            for step in range(self.max_iter):
-                if before_step is not None:
-                    before_step(step)
-                bound = trainer.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
-                if after_step(trainer.model, bound):
-                    break
+        for step in range(self.max_iter):
+            if before_step is not None:
+                before_step(step)
+            bound = trainer.step(min(1.0, (self.max_iter - step) / (WIND_DOWN * self.max_iter)))
+            if after_step(trainer.model, bound):
+                break
         if trainer.n_failed:
             warn_user(
                 f"{trainer.n_failed} of at most {self.max_iter} steps led to models that cannot be evaluated, and were "
@@ -163,7 +162,8 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         self
             Fitted.
         """
-        with columns_unchanged_on_error(self):
+        # Other sums, of several BLAS threads, would lead to another optimum.
+        with columns_unchanged_on_error(self), one_blas_thread():
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
             units = Standardizer.fit(X, y, weight, self.normalize)
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -226,10 +226,11 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         }
 
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
-        moments = self._model.features.moments(X)
-        if not with_variance:
-            return moments.mean @ self._weights.mean, None
-        return self._weights.predict(moments)
+        with one_blas_thread():
+            moments = self._model.features.moments(X)
+            if not with_variance:
+                return moments.mean @ self._weights.mean, None
+            return self._weights.predict(moments)
 
 
 def _chunks(rows: Rows, size: int = ROWS_PER_CHUNK) -> Rows:

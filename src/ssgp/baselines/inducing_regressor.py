@@ -8,6 +8,7 @@ from ssgp.baselines.block_likelihood import inducing_features
 from ssgp.baselines.feature_maps import InducingMap
 from ssgp.baselines.feature_regressor import FeatureRegressor
 from ssgp.baselines.model import Model
+from ssgp.engine.threads import one_blas_thread, openmp_threads
 from ssgp.rows.blocks import Rows
 from ssgp.spectrum.parameters import Hyperparameters
 
@@ -42,5 +43,7 @@ def _cluster_centres(X: Array, n_centres: int, rng: np.random.Generator) -> Arra
     if len(different) <= n_centres:
         return different
     seed = int(rng.integers(2**31))
-    clusters = MiniBatchKMeans(n_centres, random_state=seed, n_init="auto", batch_size=4096).fit(sample)
-    return np.asarray(clusters.cluster_centers_)
+    clusters = MiniBatchKMeans(n_centres, random_state=seed, n_init="auto", batch_size=4096)
+    # Its threads add up centres in the order in which they come.
+    with one_blas_thread(), openmp_threads(1):
+        return np.asarray(clusters.fit(sample).cluster_centers_)

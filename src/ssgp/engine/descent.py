@@ -3,9 +3,10 @@
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp._utils.wide import fewer_if_wide
 from ssgp.engine.tiles import product_in_tiles
 
-__all__ = ["ROWS_AT_ONCE", "descend"]
+__all__ = ["descend", "rows_at_once"]
 
 # Rows that go down together, so that they stay in the cache.
 ROWS_AT_ONCE = 16384
@@ -13,6 +14,11 @@ ROWS_AT_ONCE = 16384
 PRODUCT_LEVELS = 5
 # in products of so many rows.
 TILE_ROWS = 64
+
+
+def rows_at_once(n_inputs: int) -> int:
+    """Rows of so many inputs that go down together."""
+    return fewer_if_wide(ROWS_AT_ONCE, n_inputs, multiple_of=TILE_ROWS)
 
 
 def descend(X: Array, directions: Array, thresholds: Array, children: Indices) -> Indices:
@@ -29,8 +35,9 @@ def descend(X: Array, directions: Array, thresholds: Array, children: Indices) -
         Left and right child: a node's number, or ``-1 - k`` for leaf k.
     """
     at = np.full(len(X), 0 if len(thresholds) else -1)
-    for start in range(0, len(X), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
+    at_once = rows_at_once(X.shape[1])
+    for start in range(0, len(X), at_once):
+        part = slice(start, start + at_once)
         _descend(X[part], at[part], directions, thresholds, children)
     return -1 - at
 

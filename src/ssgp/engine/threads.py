@@ -1,20 +1,25 @@
 """Threads: over blocks and chunks of rows, with one BLAS thread inside small steps."""
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from importlib import import_module
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["map_in_threads", "n_threads", "one_blas_thread"]
+__all__ = ["map_in_threads", "n_threads", "one_blas_thread", "openmp_threads"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_in_use = Lock()
+# Modules that load the libraries: two of linear algebra, and the one of OpenMP.
+USERS_OF_THREADS = "numpy.linalg", "scipy.linalg", "sklearn.utils._openmp_helpers"
+# A process with another number was forked from this one.
+_first_process = os.getpid()
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -23,33 +28,151 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
-    """Results of a function for each item, in their order."""
+    """Results of a function for each item, in their order; with one BLAS thread where the caller has one."""
     items = list(items)
     if len(items) < 2 or n_threads(n_jobs) == 1:
         return [function(item) for item in items]
     in_threads: Any = Parallel(n_jobs, prefer="threads", require="sharedmem")
-    return list(in_threads(delayed(function)(item) for item in items))
+    work = _with_one_blas_thread(function) if _blas_limit.holds_here() else function
+    return list(in_threads(delayed(work)(item) for item in items))
 
 
-@cache
-def _controller() -> ThreadpoolController:
-    """Found once: looking the libraries up costs milliseconds."""
-    return ThreadpoolController()
+def _with_one_blas_thread(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
+    """The same function, limited in the thread that calls it: some libraries count threads per calling thread."""
+
+    def limited(item: Item) -> Result:
+        with one_blas_thread():
+            return function(item)
+
+    return limited
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Context in which the linear algebra libraries use one thread.
 
-    The number of threads belongs to the whole process. Whoever comes first lowers it and, being
-    the one who knows what it was, raises it again; who comes meanwhile leaves it alone. Limits
-    set and lifted by several threads in any other order could leave the process at one for good.
+    The number of threads belongs to the whole process. It is lowered when the first of all threads comes in, and
+    raised to what it was when the last has left, whichever that is.
     """
-    if not _in_use.acquire(blocking=False):
-        yield
-        return
+    _blas_limit.enter()
     try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        _in_use.release()
+        _blas_limit.leave()
+
+
+@contextmanager
+def openmp_threads(most: int | None = None) -> Iterator[None]:
+    """Context in which this thread's OpenMP loops, those of scikit-learn, use at most so many threads.
+
+    A forked process has one: it inherits a pool of threads in which nobody is left, and a loop would wait for them.
+    """
+    forked = os.getpid() != _first_process
+    before = [(library, library.get_num_threads()) for library in _libraries("openmp")]
+    wanted = 1 if forked else most
+    try:
+        for library, number in before:
+            if wanted is not None and wanted < number:
+                library.set_num_threads(wanted)
+        yield
+    finally:
+        for library, number in before:
+            library.set_num_threads(number)
+
+
+@cache
+def _libraries(user_api: str) -> tuple[Any, ...]:
+    """Controllers of the libraries of a kind; found once, since looking them up costs milliseconds."""
+    for user in USERS_OF_THREADS:
+        # Libraries that are loaded later are not found.
+        import_module(user)
+    return tuple(ThreadpoolController().select(user_api=user_api).lib_controllers)
+
+
+class _BlasLimit:
+    """One thread for the linear algebra libraries while anybody is inside.
+
+    `threadpoolctl` lets only the thread that has set a number set it again, and limits of several threads that are
+    lifted in another order than they were set restore what the one found that the other had set. So who is inside
+    is counted here, and numbers are kept once.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._here = threading.RLock(), threading.local()
+        self._n_inside = 0
+        self._before: list[int] = []
+        if hasattr(os, "register_at_fork"):
+            # Nobody comes in or goes out meanwhile, so that the child finds a count that is right.
+            os.register_at_fork(
+                before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._settle_in_child
+            )
+
+    def holds_here(self) -> bool:
+        """Whether the calling thread is inside."""
+        return self._depth_here() > 0
+
+    def enter(self) -> None:
+        """Come in, and lower the number where nobody is inside."""
+        with self._lock:
+            if self._depth_here() == 0:
+                self._here.before = _lower(_blas_libraries(per_thread=True))
+            if self._n_inside == 0:
+                self._before = _lower(_blas_libraries(per_thread=False))
+            self._here.depth = self._depth_here() + 1
+            self._n_inside += 1
+
+    def leave(self) -> None:
+        """Go out, and restore the number where nobody is left inside."""
+        with self._lock:
+            self._here.depth -= 1
+            self._n_inside -= 1
+            if self._here.depth == 0:
+                _set(_blas_libraries(per_thread=True), self._here.before)
+            if self._n_inside == 0:
+                _set(_blas_libraries(per_thread=False), self._before)
+
+    def _depth_here(self) -> int:
+        return getattr(self._here, "depth", 0)
+
+    def _settle_in_child(self) -> None:
+        """Only the thread that forked lives on."""
+        was_limited, self._n_inside = self._n_inside > 0, self._depth_here()
+        if was_limited and self._n_inside == 0:
+            _set(_blas_libraries(per_thread=False), self._before)
+        self._lock.release()
+
+
+@cache
+def _blas_libraries(*, per_thread: bool) -> tuple[Any, ...]:
+    """Linear algebra libraries whose number of threads belongs to the calling thread, or to the process."""
+    return tuple(library for library in _libraries("blas") if _is_per_thread(library) == per_thread)
+
+
+def _is_per_thread(library: Any) -> bool:  # noqa: ANN401  threadpoolctl has no types
+    """Whether threadpoolctl sets the calling thread's number: newer versions do so for OpenBLAS over OpenMP."""
+    return hasattr(library, "clear_controlling_thread") and getattr(library, "threading_layer", None) == "openmp"
+
+
+def _lower(libraries: tuple[Any, ...]) -> list[int]:
+    """Set one thread, and return what there was."""
+    before = [library.get_num_threads() for library in libraries]
+    _set(libraries, [1] * len(libraries))
+    return before
+
+
+def _set(libraries: tuple[Any, ...], numbers: list[int]) -> None:
+    """Set numbers of threads from any thread, and leave the libraries to whoever comes next."""
+    _let_any_thread_set(libraries)
+    for library, number in zip(libraries, numbers, strict=True):
+        library.set_num_threads(number)
+    _let_any_thread_set(libraries)
+
+
+def _let_any_thread_set(libraries: tuple[Any, ...]) -> None:
+    """Undo that `threadpoolctl`, in newer versions, keeps others than the first from setting the number."""
+    for kind in {type(library) for library in libraries}:
+        if hasattr(kind, "clear_controlling_thread"):
+            kind.clear_controlling_thread(force=True)
+
+
+_blas_limit = _BlasLimit()

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.wide import WIDE
 from ssgp.forest.sklearn_trees import LEAF, compile_trees, nodes_of_trees, sum_of_trees
 from ssgp.saving.contents import array, integer, number
 from ssgp.saving.kinds import stored
@@ -76,6 +77,11 @@ class BoostedTrees:
         arrays, baseline = nodes_of_trees(booster)
         return cls(**arrays, baseline=baseline, n_inputs=booster.n_features_in_)
 
+    def among(self, inputs: Indices, n_inputs: int) -> "BoostedTrees":
+        """The same trees for rows of n inputs, of which these are those that the trees know."""
+        feature = np.where(self.feature == LEAF, LEAF, inputs[self.feature]).astype(self.feature.dtype)
+        return replace(self, feature=feature, n_inputs=n_inputs)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
@@ -83,15 +89,22 @@ class BoostedTrees:
 
     def predict(self, X: Array) -> Array:
         """Predictions of rows X (n, d), shape (n,), in as many threads as OpenMP may use."""
-        rows = np.asarray(X, dtype=np.float64)
-        if rows.shape[1] != self.n_inputs:
-            raise ValueError(f"X has {rows.shape[1]} columns, the trees were grown on {self.n_inputs}")
-        return sum_of_trees(self._compiled, rows, self.baseline)
+        X = np.asarray(X)
+        if X.shape[1] != self.n_inputs:
+            raise ValueError(f"X has {X.shape[1]} columns, the trees were grown on {self.n_inputs}")
+        used, trees = self._compiled
+        rows = np.asarray(X if self.n_inputs <= WIDE else X[:, used], dtype=np.float64)
+        return sum_of_trees(trees, rows, self.baseline)
 
     @cached_property
-    def _compiled(self) -> list[Any]:
-        """The trees as scikit-learn's compiled descent reads them."""
-        return compile_trees(self.bounds, self.feature, self.number, self.children)
+    def _compiled(self) -> tuple[Indices, list[Any]]:
+        """The trees as scikit-learn's compiled descent reads them, and of many inputs those that splits are by."""
+        if self.n_inputs <= WIDE:
+            return np.arange(self.n_inputs), compile_trees(self.bounds, self.feature, self.number, self.children)
+        leaf = self.feature == LEAF
+        used = np.unique(self.feature[~leaf])
+        feature = np.where(leaf, LEAF, np.searchsorted(used, self.feature))
+        return used, compile_trees(self.bounds, feature, self.number, self.children)
 
     def __getstate__(self) -> dict:
         """Pickle what does not depend on scikit-learn's version."""
@@ -104,9 +117,10 @@ def grow(booster: HistGradientBoostingRegressor, X: Array, y: Array, weight: Arr
     Scikit-learn's own bins, with weights, take many times as long as its trees. These are of equally many rows.
     """
     edges = [_bin_edges(column[:BINNED_ROWS]) for column in X.T]
-    bins = np.stack(
-        [np.searchsorted(column_edges, column) for column_edges, column in zip(edges, X.T, strict=True)], axis=1
-    )
+    # As scikit-learn would have them, which copies other numbers.
+    bins = np.empty(X.shape)
+    for j, column_edges in enumerate(edges):
+        bins[:, j] = np.searchsorted(column_edges, X[:, j])
     trees = BoostedTrees.of(booster.fit(bins, y, sample_weight=weight))
     splits = np.flatnonzero(trees.feature != LEAF)
     number = trees.number.copy()

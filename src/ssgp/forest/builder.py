@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, seconds_of
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.forest.calibration import Calibration, Components
@@ -54,12 +54,15 @@ class ForestBuilder:
         What was asked for.
     budget : Budget
         Time, what is kept, and whom to tell of trees.
+    trend_inputs : int array of shape (t,) or None
+        Inputs that the leaves' models are linear in, None for all.
     """
 
     draw: Callable[[np.random.Generator], Array]
     hyperparameters: Hyperparameters
     settings: ForestSettings
     budget: Budget = field(default_factory=Budget)
+    trend_inputs: Indices | None = None
 
     def build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
         """Fit trees, choose their leaves, correct and calibrate them by rows held out, fit them to all rows."""
@@ -142,7 +145,7 @@ class ForestBuilder:
         seeds = np.random.SeedSequence(seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()
         lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.settings.sizes.n_draws)
         draws = [self.draw(np.random.default_rng([seed, k])) for k in range(n_draws)]
-        features = [LeafFeatures.of(frequencies, lengthscale) for frequencies in draws]
+        features = [LeafFeatures.of(frequencies, lengthscale, self.trend_inputs) for frequencies in draws]
         every = ceil(n_trees * table.n_rows / LEAVE_ONE_OUT_ROWS)
 
         def branches(i: int) -> range:
@@ -184,7 +187,7 @@ class ForestBuilder:
     def _in_threads(self, tasks: Sequence[Callable[[], T]], budget: Budget) -> list[T]:
         """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""
         results: dict[int, T] = {}
-        n_together = n_threads(self.settings.n_jobs)
+        n_together = min(n_threads(self.settings.n_jobs), self.settings.sizes.trees_at_once)
 
         def run(i: int) -> None:
             results[i] = tasks[i]()
@@ -193,7 +196,7 @@ class ForestBuilder:
         def run_all() -> None:
             for first in range(0, len(tasks), n_together):
                 began = monotonic()
-                map_in_threads(run, range(first, min(first + n_together, len(tasks))), self.settings.n_jobs)
+                map_in_threads(run, range(first, min(first + n_together, len(tasks))), n_together)
                 if budget.seconds_left() < monotonic() - began:
                     break
 

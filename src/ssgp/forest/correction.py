@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
-from threadpoolctl import threadpool_limits
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
+from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
+from ssgp.engine.threads import openmp_threads
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.saving.contents import made_of, number, tuple_of
 from ssgp.saving.kinds import stored
@@ -29,6 +30,9 @@ MOST_DEVIATIONS = 20.0
 # A smaller share of the correction than this is not worth its time at prediction.
 LEAST_SHARE = 0.1
 ROWS_PER_THREAD = 50_000
+# Of a table of many inputs: rows that tell which of them errors go with, and the parts they are sorted into.
+SORTED_ROWS = 5000
+SORTED_PARTS = 16
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,24 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees
         return None
     booster = HistGradientBoostingRegressor(**BOOSTER, early_stopping=False, random_state=seed)  # pyright: ignore[reportArgumentType]
     # Scaled to a mean of one: splits need a least weight.
-    importance = residuals.importance / residuals.importance.mean()
-    with _openmp_threads(len(importance), n_threads):
-        return grow(booster, residuals.X, residuals.standardized, importance)
+    importance, n_inputs = residuals.importance / residuals.importance.mean(), residuals.X.shape[1]
+    with openmp_threads(_threads(len(importance), n_threads)):
+        if n_inputs <= WIDE:
+            return grow(booster, residuals.X, residuals.standardized, importance)
+        inputs = _telling_inputs(residuals)
+        return grow(booster, residuals.X[:, inputs], residuals.standardized, importance).among(inputs, n_inputs)
+
+
+def _telling_inputs(residuals: Residuals) -> Indices:
+    """Inputs along which the errors' means vary most, in any form: trees of all would take memory for each."""
+    error = residuals.importance[:SORTED_ROWS] * residuals.standardized[:SORTED_ROWS]
+    error = error - error.mean()
+    starts = np.arange(SORTED_PARTS) * len(error) // SORTED_PARTS
+    score = [
+        np.sum(np.add.reduceat(error[np.argsort(part, axis=0)], starts) ** 2, axis=0)
+        for part in np.array_split(residuals.X[:SORTED_ROWS], -(-residuals.X.shape[1] // WIDE), axis=1)
+    ]
+    return largest(np.concatenate(score), CHOSEN_INPUTS)
 
 
 def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_threads: int) -> Correction | None:
@@ -130,10 +149,10 @@ def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_thr
 
 
 def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
-    with _openmp_threads(len(X), n_threads):
+    with openmp_threads(_threads(len(X), n_threads)):
         return np.mean([booster.predict(X) for booster in boosters], axis=0)
 
 
-def _openmp_threads(n_rows: int, n_threads: int) -> threadpool_limits:
+def _threads(n_rows: int, n_threads: int) -> int:
     """One thread for few rows: where cores are busy, threads wait for each other longer than short loops take."""
-    return threadpool_limits(min(n_threads, 1 + n_rows // ROWS_PER_THREAD), user_api="openmp")
+    return min(n_threads, 1 + n_rows // ROWS_PER_THREAD)

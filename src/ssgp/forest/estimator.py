@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget
 from ssgp._utils.checks import (
+    N_JOBS,
     WeightTotals,
     check_count,
     check_inputs,
@@ -28,6 +29,7 @@ from ssgp._utils.sampling import random_rows
 from ssgp._utils.views import View
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
+from ssgp._utils.wide import fewer_if_wide
 from ssgp._version import __version__
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.student_mixture import StudentMixture
@@ -199,7 +201,7 @@ default="squared-exponential"
         "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), StrOptions({"auto"})],
         "keep_rows": ["boolean", StrOptions({"auto"})],
         "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -519,7 +521,8 @@ default="squared-exponential"
         """Rows to predict, checked, a part at a time."""
         check_is_fitted(self)
         X = check_inputs(self, X)
-        return [X[start : start + PREDICT_ROWS] for start in range(0, len(X), PREDICT_ROWS)]
+        at_once = fewer_if_wide(PREDICT_ROWS, X.shape[1])
+        return [X[start : start + at_once] for start in range(0, len(X), at_once)]
 
     def _stored_attributes(self) -> dict[str, Any]:
         """Contents of a file: all attributes by name, and the parts of the fitted forest."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget
 from ssgp._utils.progress import StepHooks
 from ssgp.forest.builder import ForestBuilder
@@ -90,7 +90,7 @@ def _learn_and_build(
     parameters, bounds = learner.initial(), list[float]()
 
     def build(parameters: Parameters, budget: Budget) -> FittedForest:
-        fitted = _build(rows, units, settings, budget, kernel, parameters, bounds)
+        fitted = _build(rows, units, learner, budget, kernel, parameters, bounds)
         if earlier_bounds is None:
             return fitted
         return replace(fitted, bound_trace=np.concatenate([earlier_bounds, fitted.bound_trace]))
@@ -124,27 +124,34 @@ def _posterior(kernel: str, parameters: Parameters, x_scale: Array | float) -> A
     return affine_posterior(parameters, Normal(), unit, 1.0, tail_scales(kernel, parameters.layout.n_frequencies))
 
 
-def _builder(kernel: str, parameters: Parameters, settings: ForestSettings, budget: Budget) -> ForestBuilder:
+def _builder(
+    kernel: str,
+    parameters: Parameters,
+    settings: ForestSettings,
+    budget: Budget,
+    trend_inputs: Indices | None = None,
+) -> ForestBuilder:
     """What builds forests of these parameters."""
     posterior = _posterior(kernel, parameters, 1.0)
 
     def draw(rng: np.random.Generator) -> Array:
         return posterior.split(posterior.sample(1, rng))[0][0]
 
-    return ForestBuilder(draw, parameters.hyperparameters, settings, budget)
+    return ForestBuilder(draw, parameters.hyperparameters, settings, budget, trend_inputs)
 
 
 def _build(
     rows: TrainingRows,
     units: Standardizer,
-    settings: ForestSettings,
+    learner: FrequencyLearner,
     budget: Budget,
     kernel: str,
     parameters: Parameters,
     bounds: list[float],
 ) -> FittedForest:
     """The forest of learned parameters."""
-    builder, fitted_rows = _builder(kernel, parameters, settings, budget).affordable(rows)
+    builder = _builder(kernel, parameters, learner.settings, budget, learner.trend_inputs)
+    builder, fitted_rows = builder.affordable(rows)
     forest, skeletons = builder.build(fitted_rows)
     return FittedForest(
         units=units,
@@ -157,5 +164,5 @@ def _build(
         skeletons=skeletons,
         n_rows=rows.table.n_rows,
         total=fitted_rows.table.total,
-        seed=settings.seed,
+        seed=learner.settings.seed,
     )

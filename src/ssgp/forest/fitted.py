@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.wide import fewer_if_wide
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
+from ssgp.forest.leaf_features import TILE_ROWS
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.standardizer import Standardizer
@@ -21,6 +23,8 @@ from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior
 
 __all__ = ["CONTENTS", "FittedForest", "Forest", "check_contents"]
+
+T = TypeVar("T")
 
 # Rows that a thread predicts at a time.
 CHUNK = 16384
@@ -62,12 +66,11 @@ class Forest:
         """Predictive means of standardised rows X (n, d), shape (n,)."""
         out = np.empty((2, len(X)))
 
-        def predict(start: int) -> None:
-            part = X[start : start + CHUNK]
-            predictions = [tree.mean_and_noise(part, phi) for tree, phi in self._with_features(part)]
-            np.mean(predictions, axis=0, out=out[:, start : start + CHUNK])
+        def predict(part: slice) -> None:
+            predictions = [tree.mean_and_noise(X[part], phi) for tree, phi in self._with_features(X[part])]
+            np.mean(predictions, axis=0, out=out[:, part])
 
-        _in_chunks(len(X), predict, n_jobs)
+        _map_chunks(predict, X, n_jobs)
         mean, noise = out
         return mean if self.correction is None else mean + self.correction(X, np.sqrt(noise), n_threads(n_jobs))
 
@@ -80,15 +83,12 @@ class Forest:
 
     def all_components(self, X: Array, n_jobs: int | None) -> Components:
         """Predictions of all levels of all trees for standardised rows, not corrected, shape (T levels, n)."""
-        parts: list[Components | None] = [None] * -(-len(X) // CHUNK)
 
-        def predict(start: int) -> None:
-            part = X[start : start + CHUNK]
-            by_tree = [tree.components(part, phi) for tree, phi in self._with_features(part)]
-            parts[start // CHUNK] = Components.concatenate(by_tree, axis=0)
+        def predict(part: slice) -> Components:
+            by_tree = [tree.components(X[part], phi) for tree, phi in self._with_features(X[part])]
+            return Components.concatenate(by_tree, axis=0)
 
-        _in_chunks(len(X), predict, n_jobs)
-        return Components.concatenate([part for part in parts if part is not None], axis=1)
+        return Components.concatenate(_map_chunks(predict, X, n_jobs), axis=1)
 
     def _with_features(self, X: Array) -> Iterator[tuple[SpectralTree, Array]]:
         """Trees with the features of a chunk of rows, which trees of the same draw share."""
@@ -105,15 +105,16 @@ class Forest:
     @property
     def nbytes(self) -> int:
         """Bytes of the model."""
-        features = {id(tree.features): tree.features.projection.nbytes for tree in self.trees}
+        features = {id(tree.features): tree.features.nbytes for tree in self.trees}
         correction = 0 if self.correction is None else self.correction.nbytes
         return sum(tree.nbytes for tree in self.trees) + sum(features.values()) + correction
 
 
-def _in_chunks(n_rows: int, predict: Callable[[int], None], n_jobs: int | None) -> None:
-    """Call `predict` with the start of every chunk, in threads."""
+def _map_chunks(predict: Callable[[slice], T], X: Array, n_jobs: int | None) -> list[T]:
+    """What `predict` returns for the places of every chunk of rows X (n, d), in threads."""
+    size = fewer_if_wide(CHUNK, X.shape[1], multiple_of=TILE_ROWS)
     with one_blas_thread():
-        map_in_threads(predict, range(0, n_rows, CHUNK), n_jobs)
+        return map_in_threads(predict, [slice(i, i + size) for i in range(0, len(X), size)], n_jobs)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.wide import fewer_if_wide
 from ssgp.forest.calibration import Calibration, Components, fit_calibration
 from ssgp.forest.correction import Correction, Residuals, fit_booster, fit_correction
 from ssgp.forest.nodes import LeaveOneOut
@@ -66,7 +67,7 @@ class Fold:
         error = mean([part.error for part in self.leave_one_out])
         variance = mean([part.noise_variance for part in self.leave_one_out])
         # Evenly from all of the table, which may be sorted.
-        n_kept = min(len(distinct), CORRECTING_ROWS)
+        n_kept = min(len(distinct), fewer_if_wide(CORRECTING_ROWS, self.held_out.X.shape[1]))
         kept = np.arange(n_kept) * len(distinct) // max(1, n_kept)
         rows = self.table.take(distinct[kept])
         return Residuals(rows.X, error[kept], np.sqrt(variance[kept]), rows.weight)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.wide import fewer_if_wide
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.tree import TreeShape, TreeSkeleton
 from ssgp.rows.bisecting_tree import grow_tree
@@ -35,7 +36,7 @@ def grow_skeleton(
     seeds : pair of int
         Seeds of the cuts and of the sketches.
     """
-    n_rows = max(GROWING_ROWS, GROWING_ROWS_PER_LEAF * shape.n_leaves)
+    n_rows = max(fewer_if_wide(GROWING_ROWS, rows.X.shape[1]), GROWING_ROWS_PER_LEAF * shape.n_leaves)
     metric = (1.0 / lengthscale).astype(np.float32)
     rng = np.random.default_rng(seeds[0])
     partition, _ = grow_tree(rows.X[:n_rows], shape.n_leaves, rng, metric, JITTER, rows.y[:n_rows])

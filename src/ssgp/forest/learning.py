@@ -5,8 +5,9 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, seconds_of
+from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest, target_correlations
 from ssgp.engine.threads import one_blas_thread
 from ssgp.forest.settings import ForestSettings
 from ssgp.rows.blocking import Blocking, SampledBlocking
@@ -58,6 +59,13 @@ class FrequencyLearner:
             return Blocking("tree", n_blocks, None, seed)
         return SampledBlocking(n_blocks, LEARNING_ROWS * n_blocks // n_rows, seed)
 
+    @cached_property
+    def trend_inputs(self) -> Indices | None:
+        """Inputs that local models are linear in: those most correlated with the target where there are many."""
+        if self.rows.X.shape[1] <= WIDE:
+            return None
+        return largest(target_correlations(self.rows.X, self.rows.y, self.rows.weight), CHOSEN_INPUTS)
+
     def initial(self) -> Parameters:
         """Parameters to begin with: lengthscales grow with the root of the number of inputs, as distances do."""
         if self.start is not None:
@@ -71,7 +79,7 @@ class FrequencyLearner:
         """Settings of a learning run."""
         settings = self.settings
         return Learner(
-            objective=LocalObjective(trend=True),
+            objective=LocalObjective(trend=True, trend_inputs=self.trend_inputs),
             base=Normal(),
             learn_hyperparameters=True,
             make_optimizer=partial(Adam, settings.learning_rate),
@@ -165,14 +173,24 @@ class FrequencyLearner:
         return int(np.clip(LEARNING_SHARE * self.budget.seconds_left() * TIMED_STEPS / seconds, 1, most))
 
 
+def _lost_correlation(X: Array, lengthscale: Array) -> Array:
+    """One minus the mean correlation of pairs of rows X (n, d) in each input, shape (d,)."""
+    rows = X.astype(float)
+    apart = (rows - np.roll(rows, len(rows) // 2 or 1, axis=0)) / lengthscale
+    return 1.0 - np.exp(-0.5 * apart * apart).mean(axis=0)
+
+
 def feature_importances(X: Array, lengthscale: Array) -> Array:
     """Correlation of two rows that is lost by exchanging one of their inputs, scaled to sum to one, shape (d,).
 
     It is that of the squared exponential kernel with these lengthscales, whichever kernel the frequencies are of:
     ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))`` over pairs of rows in random order.
     """
-    rows = X[: 2 * IMPORTANCE_PAIRS].astype(float)
-    apart = (rows - np.roll(rows, len(rows) // 2 or 1, axis=0)) / lengthscale
-    lost = 1.0 - np.exp(-0.5 * apart * apart).mean(axis=0)
+    lost = np.concatenate(
+        [
+            _lost_correlation(X[: 2 * IMPORTANCE_PAIRS, i : i + WIDE], lengthscale[i : i + WIDE])
+            for i in range(0, X.shape[1], WIDE)
+        ]
+    )
     total = lost.sum()
     return lost / total if total > 0 else np.full(len(lost), 1.0 / len(lost))

@@ -1,8 +1,12 @@
 """Sizes of a forest, chosen by the size of the table where they are not set."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Literal
+
+from ssgp._utils.wide import COPIED_ROWS, WIDE, fewer_if_wide, n_trend_inputs
+from ssgp.forest.tree import TreeShape
 
 __all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "ForestSizes", "MemoryShares", "choose_sizes"]
 
@@ -37,6 +41,10 @@ MOST_SAMPLED = 4_000_000
 LEAST_SAMPLED = 50_000
 # Sampled rows from which a leaf's place can be told.
 SAMPLED_ROWS_PER_LEAF = 8
+# Matrices of a node of a branch that is solved: its sums, their factor and its inverse.
+MATRICES_PER_NODE = 3
+# Rows per feature up to which the leaves of a branch, by their mean size, need no matrices of their own.
+SMALL = 0.4
 
 
 @dataclass(frozen=True)
@@ -51,18 +59,22 @@ class MemoryShares:
         Rows that are kept in memory to learn from, at most.
     part_bytes : int
         Bytes of rows of a file that are sorted together.
+    working_bytes : int
+        Bytes that trees which are fitted at the same time may take.
     """
 
     model_bytes: int
     sampled_rows: int
     part_bytes: int
+    working_bytes: int = DEFAULT_MEMORY // 2
 
     @classmethod
     def of(cls, max_memory: float | Auto, n_inputs: int) -> "MemoryShares":
         """Shares of so many bytes."""
         memory = DEFAULT_MEMORY if max_memory == "auto" else int(max_memory)
         sampled_rows = memory // 8 // (4 * (n_inputs + 1))
-        return cls(memory // 4, max(LEAST_SAMPLED, min(MOST_SAMPLED, sampled_rows)), memory // 64)
+        least = fewer_if_wide(LEAST_SAMPLED, n_inputs)
+        return cls(memory // 4, max(least, min(MOST_SAMPLED, sampled_rows)), memory // 64, memory // 2)
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,8 @@ class ForestSizes:
         Upper limit of the steps.
     n_held_out, n_folds : int
         Rows of a fold that calibrates, and how many folds there are.
+    trees_at_once : int
+        Trees that may be fitted at the same time.
     """
 
     n_frequencies: int
@@ -91,6 +105,7 @@ class ForestSizes:
     max_iter: int
     n_held_out: int
     n_folds: int
+    trees_at_once: int
 
     def refits(self, n_rows: int) -> bool:
         """Whether trees that lack the rows held out are filled again with all rows."""
@@ -108,22 +123,86 @@ def choose_sizes(
     max_iter: int | Auto = "auto",
     n_sketches: int | Literal["exact"] = 1,
 ) -> ForestSizes:
-    """Sizes as they were set, and by the size of the table where they are "auto"."""
-    by_rows = min(MOST_FREQUENCIES, max(LEAST_FREQUENCIES, n_rows // ROWS_PER_FREQUENCY))
-    m = by_rows if n_frequencies == "auto" else n_frequencies
+    """Sizes as they were set, and by the size of the table where they are "auto".
+
+    Fewer frequencies are taken where memory asks for it, and what needs more memory than there is is refused.
+    """
     trees = (TREES if n_rows < LARGE else TREES_OF_LARGE) if n_trees == "auto" else n_trees
-    smallest = least_leaf(n_rows, n_inputs, m, trees, n_sketches, memory) if leaf_size == "auto" else leaf_size
     n_held_out = max(1, min(HELD_OUT, n_rows // 10)) if n_rows > 1 else 0
+
+    def depth_for(m: int) -> int:
+        smallest = least_leaf(n_rows, n_inputs, m, trees, n_sketches, memory) if leaf_size == "auto" else leaf_size
+        return _depth(n_rows, n_rows - n_held_out, smallest, memory.sampled_rows)
+
+    def needed_for(m: int) -> int:
+        return tree_bytes(n_rows, n_inputs, m, depth_for(m))
+
+    m = _choose_frequencies(n_rows, needed_for, memory) if n_frequencies == "auto" else n_frequencies
+    if needed_for(m) > memory.working_bytes:
+        raise _too_little_memory(n_inputs, m, needed_for, memory)
     return ForestSizes(
         n_frequencies=m,
         n_trees=trees,
-        n_draws=trees if n_rows < LARGE else ceil(trees / TREES_PER_DRAW),
-        depth=_depth(n_rows, n_rows - n_held_out, smallest, memory.sampled_rows),
+        n_draws=_n_draws(n_rows, n_inputs, m, trees, memory),
+        depth=depth_for(m),
         block_size=BLOCK_ROWS_PER_FREQUENCY * m,
         max_iter=STEPS if max_iter == "auto" else max_iter,
         n_held_out=n_held_out,
         n_folds=min(MOST_FOLDS, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0,
+        trees_at_once=memory.working_bytes // needed_for(m),
     )
+
+
+def _choose_frequencies(n_rows: int, needed_for: Callable[[int], int], memory: MemoryShares) -> int:
+    """One frequency per some rows, or as many as there is memory for."""
+    by_rows = min(MOST_FREQUENCIES, max(LEAST_FREQUENCIES, n_rows // ROWS_PER_FREQUENCY))
+    affordable = (m for m in range(by_rows, LEAST_FREQUENCIES, -1) if needed_for(m) <= memory.working_bytes)
+    return next(affordable, LEAST_FREQUENCIES)
+
+
+def tree_bytes(n_rows: int, n_inputs: int, n_frequencies: int, depth: int) -> int:
+    """Bytes that a tree takes while it is fitted, about: matrices of a branch's nodes, and copies of wide rows."""
+    shape, n_features = TreeShape.of_depth(depth), _n_features(n_frequencies, n_inputs)
+    nodes = [shape.leaves_per_branch // size for size in shape.leaves_per_node]
+    if len(nodes) > 1 and n_rows / shape.n_leaves <= SMALL * n_features:
+        nodes = nodes[:-1]
+    copied = 2 * 4 * n_inputs * min(n_rows, fewer_if_wide(COPIED_ROWS, n_inputs)) if n_inputs > WIDE else 0
+    return 8 * MATRICES_PER_NODE * sum(nodes) * (n_features + 1) ** 2 + copied
+
+
+def _too_little_memory(
+    n_inputs: int, n_frequencies: int, needed_for: Callable[[int], int], memory: MemoryShares
+) -> ValueError:
+    """The error of a forest that does not fit into memory."""
+    fewer = next((m for m in range(n_frequencies - 1, 0, -1) if needed_for(m) <= memory.working_bytes), None)
+    ways = [f"raise max_memory to {2 * needed_for(n_frequencies):,} bytes"]
+    ways += [] if fewer is None else [f"set n_frequencies to at most {fewer}"]
+    ways += ["give fewer columns"] if n_inputs > WIDE or fewer is None else []
+    return ValueError(
+        f"fitting a tree of {n_frequencies:,} frequencies on {n_inputs:,} inputs takes about "
+        f"{needed_for(n_frequencies):,} bytes, and max_memory leaves {memory.working_bytes:,} for it, half of what it "
+        f"is: {', '.join(ways[:-1])}{' or ' if len(ways) > 1 else ''}{ways[-1]}"
+    )
+
+
+def _n_features(n_frequencies: int, n_inputs: int) -> int:
+    """Features of a leaf's model: cosines, sines, the constant, and linear functions of all or some inputs."""
+    return 2 * n_frequencies + 1 + n_trend_inputs(n_inputs)
+
+
+def _n_draws(n_rows: int, n_inputs: int, n_frequencies: int, n_trees: int, memory: MemoryShares) -> int:
+    """Draws of the frequencies: one per tree, shared by some on large tables, and on wide ones for their size."""
+    if n_rows >= LARGE:
+        return ceil(n_trees / TREES_PER_DRAW)
+    if n_inputs <= WIDE:
+        return n_trees
+    draw_bytes = 4 * (n_inputs + 1) * (2 * n_frequencies + 1)
+    return int(min(n_trees, max(1, 0.5 * _model_bytes(n_rows, n_inputs, memory) // draw_bytes)))
+
+
+def _model_bytes(n_rows: int, n_inputs: int, memory: MemoryShares) -> float:
+    """Bytes of the model, at most."""
+    return min(max(MODEL_SHARE * 8 * n_rows * (n_inputs + 1), MODEL_BYTES), memory.model_bytes)
 
 
 def _depth(n_rows: int, n_fitted: int, leaf_size: int, sampled_rows: int) -> int:
@@ -146,8 +225,8 @@ def least_leaf(
 
     Exact covariances count as one sketch: who asks for them has the memory.
     """
-    size = 2 * n_frequencies + 1 + n_inputs
+    size = _n_features(n_frequencies, n_inputs)
     vectors = 1 + (1 if n_sketches == "exact" else n_sketches)
-    leaf_bytes, table_bytes = 2 * n_trees * vectors * size, 8 * n_rows * (n_inputs + 1)
-    allowed = min(max(MODEL_SHARE * table_bytes, MODEL_BYTES), memory.model_bytes)
-    return max(LEAST_LEAF, ceil(n_rows * leaf_bytes / allowed))
+    # Cuts, of a number per input, count where there are many inputs.
+    leaf_bytes = n_trees * (2 * vectors * size + (4 * n_inputs if n_inputs > WIDE else 0))
+    return max(LEAST_LEAF, ceil(n_rows * leaf_bytes / _model_bytes(n_rows, n_inputs, memory)))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.wide import fewer_if_wide
 from ssgp.engine.cuts import cut_directions
 from ssgp.engine.descent import descend
 from ssgp.saving.contents import array
@@ -94,7 +95,7 @@ def grow_tree(
     first_row = np.arange(n_blocks + 1) * n_rows // n_blocks
     level = np.arange(min(1, n_blocks - 1))
     while len(level):
-        for nodes, size, cut in _alike(level, first_row[blocks]):
+        for nodes, size, cut in _alike(level, first_row[blocks], fewer_if_wide(STACKED_ROWS, n_inputs)):
             rows = first_row[blocks[nodes, :1]] + np.arange(size)
             indices = order[rows]
             inputs = scaled[indices]
@@ -128,7 +129,7 @@ def _layout(n_blocks: int) -> tuple[Indices, Indices]:
     return np.concatenate(blocks), np.concatenate(children)
 
 
-def _alike(level: Indices, bounds: Indices) -> Iterator[tuple[Indices, int, int]]:
+def _alike(level: Indices, bounds: Indices, stacked_rows: int) -> Iterator[tuple[Indices, int, int]]:
     """Stacks of nodes of a level with equally many rows, cut at the same one: nodes, their size and the cut.
 
     `bounds` (p - 1, 3) has the rows at which each node begins, is cut and ends.
@@ -136,7 +137,7 @@ def _alike(level: Indices, bounds: Indices) -> Iterator[tuple[Indices, int, int]
     begin, middle, end = bounds[level].T
     shapes, which = np.unique(np.stack([end - begin, middle - begin], axis=1), axis=0, return_inverse=True)
     for k, (size, cut) in enumerate(shapes.tolist()):
-        nodes, together = level[which.ravel() == k], max(1, STACKED_ROWS // size)
+        nodes, together = level[which.ravel() == k], max(1, stacked_rows // size)
         for start in range(0, len(nodes), together):
             yield nodes[start : start + together], size, cut
 

@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
-from threadpoolctl import threadpool_limits
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.engine.threads import one_blas_thread, openmp_threads
 from ssgp.rows.partition import NearestCentre
 
 __all__ = ["even_kmeans"]
@@ -29,7 +29,7 @@ def even_kmeans(X: Array, n_blocks: int, rng: np.random.Generator, metric: Array
         seed = int(rng.integers(2**31 - 1))
         kmeans = KMeans(n_blocks, n_init=1, max_iter=50, random_state=seed)  # pyright: ignore[reportArgumentType]
         # Its threads add up centres in the order in which they come.
-        with threadpool_limits(1, user_api="openmp"):
+        with one_blas_thread(), openmp_threads(1):
             centres = kmeans.fit(sample).cluster_centers_
     partition = NearestCentre(_with_price(centres, _even_prices(sample, centres)), metric)
     return partition, _assign_evenly(partition.lift(X), partition.centres)
@@ -62,7 +62,8 @@ def _assign_evenly(X: Array, centres: Array) -> Indices:
             # Every block has its even share: the remainder goes to blocks of one more row.
             room[:] = 1
         open_ = np.flatnonzero(room)
-        nearest, distance = pairwise_distances_argmin_min(X[waiting], centres[open_])
+        with one_blas_thread(), openmp_threads():
+            nearest, distance = pairwise_distances_argmin_min(X[waiting], centres[open_])
         block = open_[nearest]
         by_block = np.lexsort((distance, block))
         first = np.searchsorted(block[by_block], np.arange(n_blocks))

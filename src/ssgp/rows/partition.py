@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree  # pyright: ignore[reportAttributeAccessIssue]
 from sklearn.metrics import pairwise_distances_argmin
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.engine.threads import one_blas_thread, openmp_threads
 from ssgp.saving.contents import INTEGERS, array, made_of
 from ssgp.saving.kinds import stored
 
@@ -60,7 +61,8 @@ class NearestCentre:
 
     def assign(self, X: Array) -> Indices:
         """Block of each row."""
-        return pairwise_distances_argmin(self.lift(X), self.centres)
+        with one_blas_thread(), openmp_threads():
+            return pairwise_distances_argmin(self.lift(X), self.centres)
 
     def lift(self, X: Array) -> Array:
         """Rows in the coordinates of the centres."""

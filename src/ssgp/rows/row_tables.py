@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checksums import checksum
-from ssgp.engine.descent import ROWS_AT_ONCE
+from ssgp._utils.wide import fewer_if_wide
+from ssgp.engine.descent import rows_at_once
 from ssgp.engine.freed_memory import give_back
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows, block_order
@@ -121,9 +122,9 @@ class MemoryTable:
         leaf = partition.assign(self.rows.X)
         leaf[self.held_out] = partition.n_blocks
         order, bounds = block_order(leaf, partition.n_blocks)
-        ends, first = bounds[::leaves_per_branch], 0
+        ends, first, most_rows = bounds[::leaves_per_branch], 0, fewer_if_wide(CHUNK, self.rows.X.shape[1])
         while first < len(ends) - 1:
-            last = max(first + 1, int(np.searchsorted(ends, ends[first] + CHUNK, side="right")) - 1)
+            last = max(first + 1, int(np.searchsorted(ends, ends[first] + most_rows, side="right")) - 1)
             leaves = slice(first * leaves_per_branch, last * leaves_per_branch + 1)
             index = order[ends[first] : ends[last]]
             yield SortedRows(leaves.start, self.rows.reorder(index, bounds[leaves] - ends[first]), index)
@@ -206,8 +207,8 @@ class FileTable:
     @property
     def _chunk(self) -> int:
         """Number of rows to sort at a time."""
-        affordable = self.part_bytes // self._record.itemsize // ROWS_AT_ONCE * ROWS_AT_ONCE
-        return min(CHUNK, max(ROWS_AT_ONCE, affordable))
+        at_once = rows_at_once(self.file.n_inputs)
+        return min(CHUNK, max(at_once, self.part_bytes // self._record.itemsize // at_once * at_once))
 
     def _append_run(self, runs: RecordFile, start: int, partition: BisectingTree, ends: Indices) -> Indices:
         """Write a chunk of rows sorted by leaf; return where its parts begin and end."""

@@ -9,6 +9,7 @@ from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp._utils.warning import warn_user
 from ssgp._utils.weights import MOST_SHARE_OF_UNITS, limit_share
+from ssgp._utils.wide import fewer_if_wide
 from ssgp.rows.blocks import Rows
 from ssgp.saving.contents import array, number
 from ssgp.saving.kinds import stored
@@ -93,8 +94,9 @@ class Standardizer:
         """Standardise rows ``X[order]`` to float32, a chunk at a time."""
         n_rows = len(X) if isinstance(order, slice) else len(order)
         out = np.empty((n_rows, X.shape[1]), dtype=np.float32)
-        for start in range(0, n_rows, CHUNK):
-            part = slice(start, start + CHUNK)
+        at_once = fewer_if_wide(CHUNK, X.shape[1])
+        for start in range(0, n_rows, at_once):
+            part = slice(start, start + at_once)
             rows = X[part] if isinstance(order, slice) else X[order[part]]
             with np.errstate(over="ignore"):
                 out[part] = (rows - self.x_mean) / self.x_scale

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg.blas import dger, sger  # pyright: ignore[reportAttributeAccessIssue]
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
 from ssgp.engine.ridge import invert_ridge, needs_double
 from ssgp.rows.blocks import Block
 from ssgp.spectrum.features import features, frequency_gradient, trend_features
@@ -99,10 +99,13 @@ class LocalObjective:
         Prior of the block's noise variance.
     trend : bool
         Whether there are constant and linear features beside those of the frequencies.
+    trend_inputs : int array of shape (t,) or None
+        Inputs that have linear features, None for all.
     """
 
     noise_prior: NoisePrior = LEARNING_PRIOR
     trend: bool = False
+    trend_inputs: Indices | None = None
 
     def n_weights(self, n_frequencies: int) -> int:
         """No weights: they are integrated out."""
@@ -126,21 +129,34 @@ class LocalObjective:
             weighted_residual, (precision * weights).astype(phi.dtype), inverse.astype(phi.dtype), weighted_phi
         )
         grad_log_ridge = 0.5 * len(weights) - 0.5 * ridge * (float(np.trace(inverse)) + precision * squares)
-        trigonometric, linear = slice(2 * n_frequencies), slice(2 * n_frequencies + 1, None)
+        trigonometric = slice(2 * n_frequencies)
         return BlockGradient(
             value=float(self.noise_prior.log_evidence(total, rss)) - 0.5 * log_determinant,
             frequencies=frequency_gradient(grad_phi[:, trigonometric], phi[:, trigonometric], block.X),
             log_noise=grad_log_ridge,
             log_signal=-grad_log_ridge,
-            log_lengthscale=-np.einsum("ij,ij->j", grad_phi[:, linear], phi[:, linear]) if self.trend else None,
+            log_lengthscale=self._lengthscale_gradient(grad_phi, phi, block.X.shape[1]),
         )
 
+    def _lengthscale_gradient(self, grad_phi: Array, phi: Array, n_inputs: int) -> Array | None:
+        """Gradient with respect to the log lengthscales (d,) of the trend, None where there is no trend."""
+        if not self.trend:
+            return None
+        linear = slice(-n_inputs if self.trend_inputs is None else -len(self.trend_inputs), None)
+        gradient = -np.einsum("ij,ij->j", grad_phi[:, linear], phi[:, linear])
+        if self.trend_inputs is None:
+            return gradient
+        scattered = np.zeros(n_inputs, gradient.dtype)
+        scattered[self.trend_inputs] = gradient
+        return scattered
+
     def _features(self, X: Array, draw: Draw, hyperparameters: Hyperparameters) -> Array:
-        """Features of rows X (n, d): 2m cosines and sines, and with a trend the constant and d linear ones."""
+        """Features of rows X (n, d): 2m cosines and sines, and with a trend the constant and linear ones."""
         trigonometric = features(X, draw.frequencies)
         if not self.trend:
             return trigonometric
-        trend = trend_features(X, hyperparameters.lengthscale, len(draw.frequencies))
+        inputs = slice(None) if self.trend_inputs is None else self.trend_inputs
+        trend = trend_features(X[:, inputs], hyperparameters.lengthscale[inputs], len(draw.frequencies))
         return np.concatenate([trigonometric.T, trend.T]).T
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.checks import WeightTotals, check_rows, check_total_weight, columns_unchanged_on_error
+from ssgp._utils.checks import N_JOBS, WeightTotals, check_rows, check_total_weight, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.rows.blocking import Blocking, choose_n_blocks
@@ -192,7 +192,7 @@ class SVBSSGPRegressor(BlockRegressor):
         "noise_variance": "no_validation",
         "normalize": ["boolean"],
         "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
