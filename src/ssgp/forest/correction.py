@@ -14,6 +14,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 from ssgp._utils.arrays import Array
+from ssgp.engine.tiles import mean_in_order
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.saving.kinds import stored
 
@@ -122,7 +123,7 @@ def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_thr
 
 def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
     with _openmp_threads(len(X), n_threads):
-        return np.mean([booster.predict(X) for booster in boosters], axis=0)
+        return mean_in_order(np.stack([booster.predict(X) for booster in boosters]))
 
 
 def _openmp_threads(n_rows: int, n_threads: int) -> threadpool_limits:
