@@ -73,12 +73,13 @@ def fit_command(options: FitOptions, output: Output) -> int:
     if isinstance(table, StreamedTable):
         _limit_memory(model, options)
     seconds, interrupted = _fit(model, table, options, output)
-    notes = _notes(roles, table, seconds)
+    notes = _notes(roles, table)
     save(model, options.out, notes=notes)
     if options.checkpoint is not None and not interrupted:
         delete_checkpoint(options.checkpoint)
     encoder, regressor = (step for _, step in model.steps)
-    results: dict[str, Any] = {"out": options.out, "interrupted": interrupted, **read_summary(options.out)}
+    results: dict[str, Any] = {"out": options.out, "interrupted": interrupted, "fit_seconds": round(seconds, 3)}
+    results |= read_summary(options.out)
     text = [_columns_text(encoder), _training_text(options.model, results["training"], seconds)]
     if options.hold_out:
         results["held_out"] = _score_held_out(Predictor(encoder, regressor, notes), table)
@@ -180,8 +181,8 @@ def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Out
     return time.monotonic() - started, interrupts.pressed > 0
 
 
-def _notes(roles: ColumnRoles, table: TrainingTable, seconds: float) -> dict[str, Any]:
-    """Notes that are saved with the model, for later commands."""
+def _notes(roles: ColumnRoles, table: TrainingTable) -> dict[str, Any]:
+    """Notes that are saved with the model, for later commands; none of the clock, so that files can be compared."""
     return {
         "target": roles.target,
         "target_holds": table.target_holds,
@@ -192,7 +193,6 @@ def _notes(roles: ColumnRoles, table: TrainingTable, seconds: float) -> dict[str
         "n_rows": table.n_training,
         "n_rows_without_target": table.n_missing,
         "n_rows_without_weight": table.n_weightless,
-        "fit_seconds": round(seconds, 3),
     }
 
 

@@ -220,7 +220,7 @@ class FittedForest:
         )
 
     def means(self, X: Array, n_jobs: int | None) -> Array:
-        """Predictive means of rows X (n, d) in the user's units, shape (n,): to the last bit those of `distribution`."""
+        """Means of rows X (n, d) in the user's units, shape (n,); to the last bit those of `distribution`."""
         means = self.forest.means(self.units.inputs(X), n_jobs)
         parts = (means[:, start : start + CHUNK] for start in range(0, len(X), CHUNK))
         return np.concatenate([mean_in_order(self._in_units(self.calibration.locations(part))) for part in parts])
