@@ -162,6 +162,12 @@ def test_it_says_that_it_reads_in_parts(folder, too_large):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("text", "n_bytes"), [("1GB", 1e9), ("64MiB", 2**26), ("1 GiB", 2**30), ("2 gb", 2e9)])
+def test_memory_is_an_amount(text, n_bytes, folder):
+    fitted(folder, "train.parquet", "m", "--memory", text)
+    assert ssgp.load(folder / "m")[-1].max_memory == n_bytes
+
+
 def test_memory_decides(folder):
     _, out = fitted(folder, "train.parquet", "m", "--memory", "1GB")
     assert "read in parts" not in out
@@ -198,7 +204,7 @@ def test_only_forests_are_fitted_in_parts(folder, too_large):
 @pytest.mark.parametrize("size", ["much", "1MB", "-3GB", "1.2.3GB", ""])
 def test_an_amount_of_memory_that_is_none(folder, size):
     line = fails("fit", folder / "train.csv", *COLUMNS, "--memory", size, "--out", folder / "none", code=2)
-    assert f"--memory: {size!r} is not an amount of at least 64 MiB, as in 4GB or 512MB" in line
+    assert f"--memory: {size!r} is not an amount of at least 64 MiB, as in 4GB, 512MB or 1.5GiB" in line
 
 
 def test_a_column_of_nothing_but_missing_targets(folder, too_large):

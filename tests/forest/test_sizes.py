@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from ssgp.forest.sizes import ForestSizes, MemoryShares, choose_sizes
+from ssgp.forest.sizes import AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
 
 ROWS = [1, 2, 3, 10, 19, 20, 21, 50, 99, 100, 400, 1999, 2000, 2001, 3000, 10_000, 99_999, 100_000, 10**6, 10**8]
 
@@ -107,3 +107,18 @@ def test_every_leaf_has_sampled_rows_to_be_placed_by(leaf_size):
     found = sizes(10**8, 20, MemoryShares(2**40, 50_000, 2**20), leaf_size=leaf_size)
     assert 50_000 / 2**found.depth >= 8
     assert sizes(3000, 20, MemoryShares(2**40, 50_000, 2**20), leaf_size=1).depth == 11
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"), [("64MiB", 2**26), ("2 GB", 2e9), ("1.5gib", 3 * 2**29), ("70000 kB", 7e7)]
+)
+def test_memory_may_have_a_unit(text, n_bytes):
+    assert MemoryShares.of(text, 8) == MemoryShares.of(n_bytes, 8)
+    assert AmountOfMemory().is_satisfied_by(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "4", "63MiB", "512 kB", "-4GB", "1e9", "1..5GB", ".GB", "4GiBs", "9" * 400 + "TB"]
+)
+def test_amounts_that_are_none(text):
+    assert not AmountOfMemory().is_satisfied_by(text)

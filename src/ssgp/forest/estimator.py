@@ -27,7 +27,7 @@ from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.settings import ForestSettings
-from ssgp.forest.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_sizes
+from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
 from ssgp.rows.row_files import gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
@@ -93,8 +93,9 @@ default="squared-exponential"
     max_time : float or None, default=None
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
         depend on the machine's speed.
-    max_memory : float or "auto", default="auto"
-        Bytes that `fit` may take besides the table it is given and a copy of it in float32, 2 GB by default.
+    max_memory : float, str or "auto", default="auto"
+        Bytes that `fit` may take besides the table it is given and a copy of it in float32, as a number or as in
+        ``"4GB"`` or ``"512MiB"``; 2 GiB by default, and at least 64 MiB.
         Frequencies are learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all
         rows fill the leaves. `fit_batches` keeps to it whatever the number of rows.
     keep_rows : bool or "auto", default="auto"
@@ -154,7 +155,7 @@ default="squared-exponential"
     leaf_size: int | Literal["auto"]
     n_sketches: int | Literal["exact"]
     max_iter: int | Literal["auto"]
-    max_memory: float | Literal["auto"]
+    max_memory: float | str
     keep_rows: bool | Literal["auto"]
 
     n_features_in_: int
@@ -189,7 +190,7 @@ default="squared-exponential"
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), StrOptions({"auto"})],
+        "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), AmountOfMemory()],
         "keep_rows": ["boolean", StrOptions({"auto"})],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -212,7 +213,7 @@ default="squared-exponential"
         tol: float | None = 1e-3,
         learning_rate: float = 0.04,
         max_time: float | None = None,
-        max_memory: float | Literal["auto"] = "auto",
+        max_memory: float | str = "auto",
         keep_rows: bool | Literal["auto"] = "auto",
         warm_start: bool = False,
         n_jobs: int | None = -1,

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 from math import ceil, log2
-from typing import Literal
+from typing import Any, Literal
 
-__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "ForestSizes", "MemoryShares", "choose_sizes"]
+from sklearn.utils._param_validation import StrOptions
+
+from ssgp._utils.memory import parse_bytes
+
+__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "AmountOfMemory", "ForestSizes", "MemoryShares", "choose_sizes"]
 
 Auto = Literal["auto"]
 
@@ -39,6 +43,20 @@ LEAST_SAMPLED = 50_000
 SAMPLED_ROWS_PER_LEAF = 8
 
 
+class AmountOfMemory(StrOptions):
+    """A text that says how much memory a fit may take, or "auto"."""
+
+    def __init__(self) -> None:
+        super().__init__({"auto"})
+
+    def is_satisfied_by(self, val: Any) -> bool:  # noqa: ANN401
+        """Whether it is such a text."""
+        return super().is_satisfied_by(val) or (isinstance(val, str) and (parse_bytes(val) or 0.0) >= LEAST_MEMORY)
+
+    def __str__(self) -> str:
+        return "'auto' or a str of at least 64 MiB such as '4GB', '512MB' or '1.5GiB'"
+
+
 @dataclass(frozen=True)
 class MemoryShares:
     """Shares of the memory of a fit. Working copies take the rest.
@@ -58,9 +76,10 @@ class MemoryShares:
     part_bytes: int
 
     @classmethod
-    def of(cls, max_memory: float | Auto, n_inputs: int) -> "MemoryShares":
-        """Shares of so many bytes."""
-        memory = DEFAULT_MEMORY if max_memory == "auto" else int(max_memory)
+    def of(cls, max_memory: float | str, n_inputs: int) -> "MemoryShares":
+        """Shares of so many bytes, or of an amount of them such as "4GB"; "auto" is the default."""
+        n_bytes = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
+        memory = DEFAULT_MEMORY if n_bytes is None else int(n_bytes)
         sampled_rows = memory // 8 // (4 * (n_inputs + 1))
         return cls(memory // 4, max(LEAST_SAMPLED, min(MOST_SAMPLED, sampled_rows)), memory // 64)
 
