@@ -6,7 +6,7 @@ import traceback
 
 from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
 
-__all__ = ["INTERRUPTED", "CommandError", "WrongUsage", "one_line", "report"]
+__all__ = ["INTERRUPTED", "CommandError", "WrongUsage", "one_line", "os_error_text", "report"]
 
 # Exit code of a command that Ctrl-C ended, as shells have it.
 INTERRUPTED = 130
@@ -50,10 +50,17 @@ def _message(error: Exception) -> str:
     if isinstance(error, ImportError):
         return one_line(error)
     if isinstance(error, OSError):
-        return f"{error.filename!r}: {error.strerror}" if error.strerror and error.filename else one_line(error)
+        return os_error_text(error)
     if isinstance(error, MemoryError):
         return f"not enough memory ({one_line(error) or 'none left'}); use fewer rows or columns"
     return f"unexpected {type(error).__name__}: {one_line(error)}; --debug shows where"
+
+
+def os_error_text(error: OSError) -> str:
+    """What the system says, without its number, and of which file."""
+    if not error.strerror:
+        return one_line(error)
+    return one_line(f"{error.filename!r}: {error.strerror}" if error.filename else error.strerror)
 
 
 def _unusable_type_message(error: UnusableTypeError) -> str:

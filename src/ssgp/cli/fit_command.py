@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from ssgp._utils.progress import observed
 from ssgp._utils.whole_file import check_place
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
-from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line
+from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line, os_error_text
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
@@ -74,7 +74,7 @@ def fit_command(options: FitOptions, output: Output) -> int:
         _limit_memory(model, options)
     seconds, interrupted = _fit(model, table, options, output)
     notes = _notes(roles, table)
-    save(model, options.out, notes=notes)
+    _save(model, options, notes)
     if options.checkpoint is not None and not interrupted:
         delete_checkpoint(options.checkpoint)
     encoder, regressor = (step for _, step in model.steps)
@@ -179,6 +179,19 @@ def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Out
     ):
         table.fit(model, display, fit_options)
     return time.monotonic() - started, interrupts.pressed > 0
+
+
+def _save(model: Pipeline, options: FitOptions, notes: dict[str, Any]) -> None:
+    """Save the model; where that fails, say how the fit is not lost."""
+    try:
+        save(model, options.out, notes=notes)
+    except OSError as error:
+        if options.checkpoint is None:
+            raise
+        raise CommandError(
+            f"{os_error_text(error)}; finished parts of the fit are still in {options.checkpoint!r}: the same command, "
+            "also with another --out, goes on from there"
+        ) from error
 
 
 def _notes(roles: ColumnRoles, table: TrainingTable) -> dict[str, Any]:
