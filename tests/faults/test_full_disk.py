@@ -60,6 +60,7 @@ def test_rows_of_a_large_table_that_do_not_fit(tmp_path):
     assert all_files(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_fit_with_a_checkpoint_is_not_lost(tmp_path):
     pytest.importorskip("typer", reason="the command line is not installed")
     from command_line import QUICK, fails, run

@@ -1,6 +1,7 @@
 """The spectral forest: many small sparse spectrum models, averaged, that say how sure they are."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -262,14 +263,15 @@ default="squared-exponential"
             How many rows each row counts for.
         checkpoint : path-like, optional
             Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
-            it was killed at any moment, to the same model. It is for you to delete.
+            it was killed at any moment, to the same model. One fit at a time may use it; it is for you to delete.
 
         Returns
         -------
         self : SpectralForestRegressor
             Fitted.
         """
-        return self._fit(X, y, sample_weight, self.keep_rows, self._budget(checkpoint))
+        with self._budget(checkpoint) as budget:
+            return self._fit(X, y, sample_weight, self.keep_rows, budget)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_batches(
@@ -301,8 +303,11 @@ default="squared-exponential"
         """
         if self.keep_rows is True:
             raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
-        budget = self._budget(checkpoint)
-        with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
+        with (
+            self._budget(checkpoint) as budget,
+            columns_unchanged_on_error(self),
+            gathered(self, batches, folder) as file,
+        ):
             shares = self._shares(file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
                 return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget)
@@ -326,12 +331,19 @@ default="squared-exponential"
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
             return self._fit_rows(X, y, weight, keep_rows, budget)
 
-    def _budget(self, checkpoint: FilePath | None) -> Budget:
+    @contextmanager
+    def _budget(self, checkpoint: FilePath | None) -> Iterator[Budget]:
+        """The budget of a fit, to which the folder of the checkpoint belongs for as long."""
         if checkpoint is None:
-            return Budget.of(self.max_time)
+            yield Budget.of(self.max_time)
+            return
         if self.max_time is not None:
             raise ValueError("checkpoint needs max_time=None: what is done in a time limit is not the same every time")
-        return Budget.of(None, Checkpoint(checkpoint, Kinds(CHECKPOINTED)))
+        kept = Checkpoint(checkpoint, Kinds(CHECKPOINTED))
+        try:
+            yield Budget.of(None, kept)
+        finally:
+            kept.release()
 
     def _fit_rows(
         self,
@@ -408,7 +420,7 @@ default="squared-exponential"
         """
         n_steps = check_count(n_steps, "n_steps", 0)
         if not hasattr(self, "_fitted"):
-            return self._fit(X, y, sample_weight, True, self._budget(None))
+            return self._fit(X, y, sample_weight, True, Budget.of(self.max_time))
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
