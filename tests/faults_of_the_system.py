@@ -62,8 +62,8 @@ def wait_for(what, process=None, seconds=60.0):
 
 def run_command(*arguments, folder, **settings):
     """A command in a process of its own, and what it printed."""
-    settings = {"capture_output": True, "text": True, "timeout": 120, **settings}
-    return subprocess.run([*COMMAND, *map(str, arguments)], cwd=folder, check=False, **settings)
+    settings = {"args": [*COMMAND, *map(str, arguments)], "capture_output": True, "text": True, **settings}
+    return subprocess.run(cwd=folder, check=False, timeout=120, **settings)
 
 
 def all_files(folder):

@@ -12,6 +12,10 @@ from pathlib import Path
 __all__ = ["NO_ROOM", "FilePath", "check_place", "os_errors", "whole_file"]
 
 FilePath = str | os.PathLike[str]
+# Places where a path stands for what a process has open, /dev/stdout among them.
+OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/self/", "/proc/thread-self/")
+# More links one after the other are not followed by Linux either.
+MOST_LINKS = 40
 # Errors of a disk that takes no more; EDQUOT is not everywhere.
 NO_ROOM = {
     errno.ENOSPC: "the disk is full",
@@ -27,11 +31,23 @@ def check_place(path: FilePath, what: str) -> None:
     refused, target = f"cannot save {what} to {os.fspath(path)!r}", Path(os.path.realpath(path))
     if os.path.isdir(target):
         raise IsADirectoryError(f"{refused}: it is a folder, give the name of a file")
-    if os.path.exists(target) and not os.path.isfile(target):
+    if _leads_through_device(path) or (os.path.exists(target) and not os.path.isfile(target)):
         raise FileExistsError(f"{refused}: it is a device or a pipe, give the name of a file")
     if not os.path.isdir(target.parent):
         raise FileNotFoundError(f"{refused}: there is no such folder")
     _check_writable(target, refused)
+
+
+def _leads_through_device(path: FilePath) -> bool:
+    """Whether a path is, or links to, one that stands for an open file: what is replaced would not be what is open."""
+    at = os.path.abspath(path)
+    for _ in range(MOST_LINKS):
+        if at.startswith(OPEN_FILES):
+            return True
+        if not os.path.islink(at):
+            return False
+        at = os.path.abspath(os.path.join(os.path.dirname(at), os.readlink(at)))
+    return False
 
 
 def _check_writable(target: Path, refused: str) -> None:

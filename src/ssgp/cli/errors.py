@@ -5,6 +5,8 @@ import sys
 import traceback
 
 from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
+from ssgp._utils.names import printable
+from ssgp.cli.printing import tell
 
 __all__ = ["INTERRUPTED", "CommandError", "WrongUsage", "one_line", "os_error_text", "report"]
 
@@ -27,14 +29,14 @@ class WrongUsage(CommandError):
 def report(error: Exception, debug: bool) -> int:
     """Print an error and return its exit code."""
     if debug:
-        traceback.print_exception(error)
-    print(f"ssgp: error: {_message(error)}", file=sys.stderr)
+        tell("".join(traceback.format_exception(error)).rstrip("\n"), sys.stderr)
+    tell(f"ssgp: error: {_message(error)}", sys.stderr)
     return error.exit_code if isinstance(error, CommandError) else 1
 
 
 def one_line(text: object) -> str:
-    """Text without line breaks."""
-    return " ".join(str(text).split())
+    """Text without line breaks, or anything else that a terminal would obey."""
+    return printable(" ".join(str(text).split()))
 
 
 def _message(error: Exception) -> str:

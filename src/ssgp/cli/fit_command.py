@@ -9,13 +9,12 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from ssgp._utils.progress import observed
-from ssgp._utils.whole_file import check_place
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line, os_error_text
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
-from ssgp.cli.output_paths import check_not_an_input
+from ssgp.cli.output_paths import check_not_an_input, check_out
 from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
@@ -61,7 +60,7 @@ class FitOptions:
 def fit_command(options: FitOptions, output: Output) -> int:
     """Fit and save; return the exit code."""
     started = time.perf_counter()
-    check_place(options.out, "the model")
+    check_out(options.out, "the model")
     _check_out_not_in_checkpoint(options.out, options.checkpoint)
     source = open_table(options.data)
     check_not_an_input(options.out, source)
