@@ -41,9 +41,9 @@ def tiny_disk(folder, n_kilobytes):
 
 
 @contextmanager
-def started(*arguments, folder, **settings):
+def started(*arguments, folder, command=("-m", "ssgp"), **settings):
     """A command that runs in the background, and is killed at the end if it still does."""
-    process = subprocess.Popen([*COMMAND, *map(str, arguments)], cwd=folder, **settings)
+    process = subprocess.Popen([sys.executable, *command, *map(str, arguments)], cwd=folder, **settings)
     try:
         yield process
     finally:

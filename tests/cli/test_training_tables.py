@@ -194,6 +194,17 @@ def test_columns_that_are_not_used_may_be_of_any_type(tmp_path, too_large):
     assert "read in parts" in out
 
 
+@pytest.mark.slow
+def test_a_fit_goes_on_where_less_memory_is_free_than_before(folder, too_large, monkeypatch, tmp_path):
+    arguments = ("--checkpoint", tmp_path / "parts", "--json")
+    monkeypatch.setattr("ssgp.cli.fit_command.default_memory", lambda: 2.0**30)
+    monkeypatch.setattr("ssgp.cli.fit_command.delete_checkpoint", lambda folder: None)
+    fitted(folder, "train.parquet", "first", *arguments)
+    monkeypatch.setattr("ssgp.cli.fit_command.default_memory", lambda: 2.0**29)
+    fitted(folder, "train.parquet", "second", *arguments)
+    assert (folder / "first").read_bytes() == (folder / "second").read_bytes()
+
+
 def test_only_forests_are_fitted_in_parts(folder, too_large):
     line = fails("fit", folder / "train.csv", *COLUMNS, "--model", "dtc", "--out", folder / "none")
     assert "only --model forest learns from tables that do not fit" in line

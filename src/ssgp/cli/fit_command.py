@@ -20,7 +20,7 @@ from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
 from ssgp.forest.sizes import DEFAULT_MEMORY, LEAST_MEMORY
-from ssgp.saving.checkpoints import delete_checkpoint
+from ssgp.saving.checkpoints import delete_checkpoint, kept_setting
 from ssgp.saving.model_files import read_summary, save
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encoding_fit import KINDS
@@ -154,10 +154,11 @@ def _read_table(
 
 
 def _limit_memory(model: Pipeline, options: FitOptions) -> None:
-    """Limit a forest to the memory that is free, where no option gives a limit."""
+    """Limit a forest to the memory that is free, where no option gives a limit; one that goes on keeps its own."""
     (_, regressor) = model.steps[-1]
     if options.memory is None and regressor.max_memory == "auto":
-        regressor.set_params(max_memory=max(LEAST_MEMORY, min(DEFAULT_MEMORY, default_memory())))
+        free = max(LEAST_MEMORY, min(DEFAULT_MEMORY, default_memory()))
+        regressor.set_params(max_memory=kept_setting(options.checkpoint, "max_memory") or free)
 
 
 def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Output) -> tuple[float, bool]:

@@ -13,7 +13,7 @@ from ssgp.saving.folder_lock import LOCK_FILE, FolderLock
 from ssgp.saving.kinds import Kinds
 from ssgp.saving.model_files import read_object, write_object
 
-__all__ = ["Checkpoint", "delete_checkpoint"]
+__all__ = ["Checkpoint", "delete_checkpoint", "kept_setting"]
 
 T = TypeVar("T")
 
@@ -91,14 +91,25 @@ class Checkpoint:
             self._lock = None
 
     def _identity(self) -> dict[str, Any]:
-        """Identity of the fit whose parts are there, empty if there is none."""
-        if not (self._folder / IDENTITY).exists():
-            return {}
-        with suppress(ValueError):
-            identity = json.loads((self._folder / IDENTITY).read_text(encoding="utf-8"))
-            if isinstance(identity, dict) and identity.keys() >= REQUIRED:
-                return identity
+        return _identity_in(self._folder)
+
+
+def _identity_in(folder: Path) -> dict[str, Any]:
+    """Identity of the fit whose parts are there, empty if there is none."""
+    if not (folder / IDENTITY).exists():
         return {}
+    with suppress(ValueError):
+        identity = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
+        if isinstance(identity, dict) and identity.keys() >= REQUIRED:
+            return identity
+    return {}
+
+
+def kept_setting(folder: FilePath | None, name: str) -> Any:  # noqa: ANN401  as JSON has it
+    """A setting of the fit whose parts a folder holds; None where there are none."""
+    if folder is None:
+        return None
+    return _identity_in(Path(folder)).get(name)
 
 
 def delete_checkpoint(folder: FilePath) -> None:
