@@ -36,6 +36,13 @@ class TestFit:
         assert notes["target_mean"] == pytest.approx(y.mean())
         assert notes["target_deviation"] == pytest.approx(y.std())
 
+    def test_the_same_command_gives_the_same_file(self, folder):
+        arguments = ("--target", "height", "--key", "id", *QUICK, "--out", folder / "again", "--json")
+        code, out, err = run("fit", folder / "train.csv", *arguments)
+        assert code == 0, err
+        assert (folder / "again").read_bytes() == (folder / "m").read_bytes()
+        assert json.loads(out)["fit_seconds"] > 0
+
     def test_says_what_was_done(self, folder):
         arguments = ("--target", "height", "--key", "id", "--hold-out", "0.2", *QUICK, "--out", folder / "other")
         code, out, err = run("fit", folder / "train.csv", *arguments)

@@ -211,3 +211,10 @@ def test_the_function_is_better_known_than_an_observation_of_it(model):
     observed, latent = (model.predict_distribution(ROWS, latent=latent) for latent in (False, True))
     np.testing.assert_allclose(latent.mean(), observed.mean())
     assert (latent.std() < observed.std()).all()
+
+
+def test_means_are_the_same_with_deviations_and_without_and_nearly_so_for_a_row_alone(model):
+    mean, std = model.predict(ROWS, return_std=True)
+    np.testing.assert_array_equal(model.predict(ROWS), mean)
+    alone = np.concatenate([model.predict(row[None]) for row in ROWS])
+    np.testing.assert_allclose(alone, mean, rtol=0, atol=1e-5 * std.max())

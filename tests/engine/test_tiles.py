@@ -1,9 +1,9 @@
-"""Products by tiles, against those of all rows at once."""
+"""Products by tiles, against those of all rows at once; means, against sums of plain numbers."""
 
 import numpy as np
 import pytest
 
-from ssgp.engine.tiles import product_in_tiles
+from ssgp.engine.tiles import mean_in_order, product_in_tiles
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 24])
@@ -13,3 +13,13 @@ def test_tiles_are_a_product_in_which_rows_do_not_depend_on_each_other(n, rng):
     np.testing.assert_allclose(products, X @ matrix, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(product_in_tiles(X[n // 2 :], matrix, 8), products[n // 2 :])
     np.testing.assert_array_equal(product_in_tiles(np.asfortranarray(X), matrix, 8), products)
+
+
+@pytest.mark.parametrize("n_parts", [1, 7, 8, 9, 200])
+def test_means_are_added_in_one_order_for_any_number_of_rows_and_layout(n_parts, rng):
+    parts = rng.lognormal(sigma=5.0, size=(n_parts, 30))
+    means = mean_in_order(parts)
+    expected = np.array([sum(column.tolist(), 0.0) / n_parts for column in parts.T])
+    np.testing.assert_allclose(means, expected, rtol=1e-12)
+    np.testing.assert_array_equal(mean_in_order(np.asfortranarray(parts)), means)
+    np.testing.assert_array_equal(np.concatenate([mean_in_order(parts[:, k : k + 1]) for k in range(30)]), means)

@@ -1,10 +1,6 @@
 """Fits that are killed and go on."""
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -180,35 +176,6 @@ def test_a_time_limit_and_a_checkpoint_exclude_each_other(table, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_command_that_was_really_killed(table, tmp_path):
-    """SIGKILL once the first tree is kept; then the same command."""
-    pytest.importorskip("typer", reason="the command line is not installed")
-    import ssgp
-
-    X, y = table
-    np.savetxt(tmp_path / "t.csv", np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
-    command = [sys.executable, "-m", "ssgp", "fit", "t.csv", "--target", "y", "--jobs", "1"]
-    for setting in ("max_iter=40", "n_trees=12"):
-        command += ["--set", setting]
-    resumable = [*command, "--checkpoint", "parts", "--out", "model"]
-    process = subprocess.Popen(resumable, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 60
-        while not list((tmp_path / "parts").glob("fold-*")) and time.monotonic() < until:
-            time.sleep(0.01)
-        assert list((tmp_path / "parts").glob("fold-*"))
-    finally:
-        process.kill()
-        ended = process.wait()
-    assert ended == -signal.SIGKILL
-    assert not (tmp_path / "model").exists()
-    for own in (resumable, [*command, "--out", "whole"]):
-        subprocess.run(own, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
-    assert not (tmp_path / "parts").exists()
-    killed, whole = (ssgp.load(tmp_path / name)[-1] for name in ("model", "whole"))
-    np.testing.assert_array_equal(killed.predict(X), whole.predict(X))
-
-
 def test_an_interrupt_does_not_mix_what_was_kept_with_another_kernel(table, tmp_path, monkeypatch):
     X, y = table
     settings = {**SETTINGS, "kernel": "auto"}

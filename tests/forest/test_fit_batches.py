@@ -143,7 +143,7 @@ def test_a_time_limit_takes_fewer_rows(table, small_parts, monkeypatch):
     assert model.leaf_size_ * model.n_leaves_ == pytest.approx(LEAST_FITTED_ROWS)
 
 
-@pytest.mark.parametrize("memory", [0, 1000, "much"])
+@pytest.mark.parametrize("memory", [0, 1000, "much", "512 kB"])
 def test_too_little_memory_is_an_error(table, memory):
     with pytest.raises(ValueError, match="'max_memory' parameter of SpectralForestRegressor"):
         SpectralForestRegressor(max_memory=memory).fit_batches([table])

@@ -44,8 +44,7 @@ class Constant:
 def test_means_are_those_of_the_components(rows, trees, corrected):
     correction = Correction((Constant(),), 0.7) if corrected else None
     forest = Forest(trees, Calibration(), correction).only(-1)
-    mixture = forest.calibration(forest.components(rows.X, 1))
-    np.testing.assert_allclose(forest.means(rows.X, 1), mixture.mean(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(forest.means(rows.X, 1), forest.components(rows.X, 1).mean)
 
 
 def test_components_are_those_of_the_trees(rows, trees):
@@ -82,3 +81,48 @@ class TestViews:
         assert model.leaf_size_ == 200 / model.n_leaves_
         assert len(model.bound_trace_) == model.n_iter_ == 60
         assert 0 <= model.corrected_share_ <= 1
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y, _ = wavy(600)
+    model = small_forest(n_trees=9).fit(X, y + (X[:, 0] > 0))
+    assert model.corrected_share_ > 0
+    return model
+
+
+@pytest.fixture(scope="module")
+def new_rows():
+    return wavy(40, seed=1)[0]
+
+
+class TestRows:
+    """What a row is predicted does not depend on what else is asked, to the last bit."""
+
+    def test_means_are_the_same_with_deviations_and_without(self, model, new_rows):
+        mean, std = model.predict(new_rows, return_std=True)
+        np.testing.assert_array_equal(model.predict(new_rows), mean)
+        distribution = model.predict_distribution(new_rows)
+        np.testing.assert_array_equal(distribution.mean(), mean)
+        np.testing.assert_array_equal(distribution.std(), std)
+
+    @pytest.mark.parametrize("ask", [
+        lambda model, X: model.predict(X)[:, None],
+        lambda model, X: np.transpose(model.predict(X, return_std=True)),
+        lambda model, X: model.predict_quantiles(X, (0.01, 0.3, 0.5)),
+        lambda model, X: model.log_prob(X, np.ones(len(X)))[:, None],
+        lambda model, X: model.cdf(X, np.ones(len(X)))[:, None],
+        lambda model, X: model.predict_distribution(X).crps(1.0)[:, None],
+        lambda model, X: model.noise_variance(X)[:, None],
+    ], ids=["mean", "std", "quantiles", "log_prob", "cdf", "crps", "noise"])  # fmt: skip
+    def test_a_row_alone_is_predicted_as_among_others(self, model, new_rows, ask):
+        together = ask(model, new_rows)
+        np.testing.assert_array_equal(np.concatenate([ask(model, row[None]) for row in new_rows]), together)
+        np.testing.assert_array_equal(ask(model, new_rows[::-3]), together[::-3])
+
+    def test_chosen_rows_of_a_distribution_are_as_they_were(self, model, new_rows):
+        distribution, chosen = model.predict_distribution(new_rows), [3, 11, 7]
+        for part in (distribution[chosen], model.predict_distribution(new_rows[chosen])):
+            np.testing.assert_array_equal(part.mean(), distribution.mean()[chosen])
+            np.testing.assert_array_equal(part.std(), distribution.std()[chosen])
+            np.testing.assert_array_equal(part.quantile(0.1), distribution.quantile(0.1)[chosen])

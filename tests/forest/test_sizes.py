@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from ssgp.forest.sizes import ForestSizes, MemoryShares, choose_sizes
+from ssgp.forest.sizes import AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
 
 ROWS = [1, 2, 3, 10, 19, 20, 21, 50, 99, 100, 400, 1999, 2000, 2001, 3000, 10_000, 99_999, 100_000, 10**6, 10**8]
 
@@ -145,3 +145,18 @@ def test_what_needs_more_memory_is_refused_with_a_way_out_that_works(n_inputs, g
             sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given | {"n_frequencies": fewer + 1})
     else:
         assert "give fewer columns" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"), [("64MiB", 2**26), ("2 GB", 2e9), ("1.5gib", 3 * 2**29), ("70000 kB", 7e7)]
+)
+def test_memory_may_have_a_unit(text, n_bytes):
+    assert MemoryShares.of(text, 8) == MemoryShares.of(n_bytes, 8)
+    assert AmountOfMemory().is_satisfied_by(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "4", "63MiB", "512 kB", "-4GB", "1e9", "1..5GB", ".GB", "4GiBs", "9" * 400 + "TB"]
+)
+def test_amounts_that_are_none(text):
+    assert not AmountOfMemory().is_satisfied_by(text)

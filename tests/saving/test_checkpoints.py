@@ -1,5 +1,6 @@
 """Folders of finished parts."""
 
+import errno
 import os
 
 import numpy as np
@@ -19,7 +20,10 @@ def test_killed_while_the_first_file_is_written(tmp_path):
     os.rename(tmp_path / "fit.json", part)
     checkpoint = Checkpoint(tmp_path, NOTHING)
     checkpoint.begin(lambda: {"seed": 1, "number of rows": 7, "version of ssgp": "0.1"})
-    assert Checkpoint(tmp_path, NOTHING).same_seed(2) == 1
+    checkpoint.release()
+    again = Checkpoint(tmp_path, NOTHING)
+    assert again.same_seed(2) == 1
+    again.release()
     delete_checkpoint(tmp_path)
     assert not tmp_path.exists()
 
@@ -29,6 +33,7 @@ def test_only_parts_are_deleted(tmp_path):
     checkpoint.begin(lambda: {"n_trees": np.int64(3)})
     for name in ("learned", "fold-0-11", "all-3"):
         checkpoint.once(name, lambda: (1.0, np.arange(3)))
+    checkpoint.release()
     others = [tmp_path / "parts" / name for name in ("thesis.txt", "model.safetensors", "all-best.safetensors")]
     for path in others:
         path.touch()
@@ -47,6 +52,7 @@ def test_once_something_was_cut_short_nothing_is_read(tmp_path):
     checkpoint.close()
     assert checkpoint.once("learned", lambda: 3) == 3
     checkpoint.once("all-0", lambda: 4)
+    checkpoint.release()
     assert [path.name for path in tmp_path.iterdir()] == ["learned.safetensors"]
 
 
@@ -63,3 +69,41 @@ def test_unfinished_files_of_others_are_left_alone(tmp_path):
         (tmp_path / name).write_text("")
     delete_checkpoint(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [".letter.txt.part"]
+
+
+def test_one_fit_at_a_time_uses_a_folder(tmp_path):
+    first, second = (Checkpoint(tmp_path / "parts", NOTHING) for _ in range(2))
+    identity = {"seed": 1, "number of rows": 7, "version of ssgp": "0.1"}
+    first.begin(lambda: identity)
+    message = rf"another fit \(process {os.getpid()} on .*\) is using the checkpoint '.*parts'; wait for it to end"
+    with pytest.raises(OSError, match=message):
+        second.begin(lambda: identity)
+    with pytest.raises(OSError, match=message):
+        Checkpoint(tmp_path / "parts", NOTHING)
+    delete_checkpoint(tmp_path / "parts")
+    assert (tmp_path / "parts" / "fit.json").exists()
+    first.release()
+    second.begin(lambda: identity)
+    second.release()
+    assert [path.name for path in (tmp_path / "parts").iterdir()] == ["fit.json"]
+
+
+def test_a_lock_that_a_killed_fit_left_behind_is_no_lock(tmp_path):
+    (tmp_path / "fit.lock").write_text("process 1 on moon")
+    checkpoint = Checkpoint(tmp_path, NOTHING)
+    assert (tmp_path / "fit.lock").read_text().startswith(f"process {os.getpid()} on ")
+    checkpoint.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks as POSIX has them")
+def test_where_files_cannot_be_locked_everybody_may(tmp_path, monkeypatch):
+    import fcntl
+
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    checkpoints = [Checkpoint(tmp_path, NOTHING) for _ in range(2)]
+    for checkpoint in checkpoints:
+        checkpoint.release()

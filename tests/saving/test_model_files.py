@@ -110,6 +110,13 @@ def test_a_second_file_is_the_first(fitted, path, tmp_path):
     assert again.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_fit_gives_the_same_file(name, tmp_path):
+    for k in range(2):
+        ssgp.save(fresh(name).fit(X, Y), tmp_path / str(k))
+    assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+
+
 def test_pickling_still_works(fitted, new):
     same(pickle.loads(pickle.dumps(fitted)).predict(new), fitted.predict(new))
 

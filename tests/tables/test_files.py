@@ -173,12 +173,52 @@ def test_a_table_without_rows_has_no_batches(tmp_path):
     assert list(source.batches()) == []
 
 
-def test_groups_of_rows_are_fetched_one_at_a_time(tmp_path):
+def test_no_more_groups_of_rows_are_fetched_than_a_batch_takes(tmp_path):
     """All of a file at once would be as large as the file."""
     numbers = np.random.default_rng(0).normal(size=200_000)
     pq.write_table(pa.table({"number": numbers}), tmp_path / "groups.parquet", row_group_size=10_000)
     before, most = pa.total_allocated_bytes(), 0
-    for batch in open_table(tmp_path / "groups.parquet").batches():
+    for batch in open_table(tmp_path / "groups.parquet").batches(rows=10_000):
         assert batch.num_rows == 10_000
         most = max(most, pa.total_allocated_bytes() - before)
     assert most < numbers.nbytes / 2
+
+
+class TestTinyParts:
+    """Tables stored a few rows at a time are read in batches as large as those of others."""
+
+    TABLE = pa.table(
+        {
+            "number": pa.array([None, *range(1, 100)], pa.int64()),
+            "name": pa.array([f"n{i % 13}" for i in range(100)]).dictionary_encode(),
+            "text": [f"t{i}" for i in range(100)],
+        }
+    )
+
+    def write(self, path, kind):
+        if kind == "groups":
+            pq.write_table(self.TABLE, path / "t.parquet", row_group_size=3)
+        elif kind == "files":
+            for start in range(0, 100, 9):
+                pq.write_table(self.TABLE.slice(start, 9), path / f"{start:02d}.parquet")
+        else:
+            # Every batch has a dictionary of its own.
+            parts = [self.TABLE.slice(start, 3) for start in range(0, 100, 3)]
+            parts = [part.set_column(1, "name", part["name"].cast(pa.string()).dictionary_encode()) for part in parts]
+            with pa.ipc.new_stream(path / "t.arrow", self.TABLE.schema) as writer:
+                for part in parts:
+                    writer.write_table(part)
+
+    @pytest.mark.parametrize("kind", ["groups", "files", "stream"])
+    def test_batches_are_gathered(self, kind, tmp_path):
+        self.write(tmp_path, kind)
+        batches = list(open_table(tmp_path).batches(rows=40))
+        assert all(30 < batch.num_rows <= 40 for batch in batches[:-1])
+        assert len({batch.schema for batch in batches}) == 1
+        assert pa.concat_tables(batches).to_pylist() == self.TABLE.to_pylist()
+
+    def test_an_error_names_the_file_that_it_is_in(self, tmp_path):
+        self.write(tmp_path, "files")
+        (tmp_path / "45.parquet").write_bytes((tmp_path / "45.parquet").read_bytes()[:-8])
+        with pytest.raises(TableFileError, match=r"45\.parquet"):
+            list(open_table(tmp_path).batches())

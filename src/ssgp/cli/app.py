@@ -1,6 +1,5 @@
 """The commands and their options. Modules that do the work are imported when a command runs: help comes at once."""
 
-import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,7 +11,9 @@ from typer.core import TyperGroup
 
 from ssgp._version import __version__
 from ssgp.cli.errors import INTERRUPTED, WrongUsage, one_line, report
+from ssgp.cli.interrupts import Terminated, terminable
 from ssgp.cli.output import Output
+from ssgp.cli.printing import silence, tell
 
 __all__ = ["app"]
 
@@ -42,8 +43,12 @@ class OneLineErrors(TyperGroup):
         except _UsageError as error:
             context = getattr(error, "ctx", None)
             name = context.command_path if context else "ssgp"
-            print(f"ssgp: error: {one_line(error.format_message()).rstrip('.')}; see '{name} --help'", file=sys.stderr)
+            tell(f"ssgp: error: {one_line(error.format_message()).rstrip('.')}; see '{name} --help'", sys.stderr)
             code = error.exit_code
+        except OSError as error:
+            # Of the version, or of help: commands report their own.
+            silence(sys.stdout)
+            code = 1 if isinstance(error, BrokenPipeError) else report(error, debug=False)
         sys.exit(code)
 
 
@@ -95,16 +100,22 @@ def _with_exit_code(command: Callable[..., int]) -> Callable[..., None]:
     @wraps(command)
     def run(*arguments: Any, debug: bool = False, **options: Any) -> None:  # noqa: ANN401
         try:
-            code = command(*arguments, debug=debug, **options)
+            with terminable():
+                code = command(*arguments, debug=debug, **options)
+        except Terminated as signalled:
+            tell("ssgp: ended by a signal; what was not finished was not written", sys.stderr)
+            code = signalled.exit_code
         except KeyboardInterrupt:
-            print("ssgp: interrupted; what was not finished was not written", file=sys.stderr)
+            tell("ssgp: interrupted; what was not finished was not written", sys.stderr)
             code = INTERRUPTED
         except BrokenPipeError:
-            # The reader of a pipe has left; what is still in the buffer must go somewhere, or Python complains at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            silence(sys.stdout)
             code = 1
         except Exception as error:
             code = report(error, debug)
+            if isinstance(error, OSError):
+                # It may be the standard output that could not be written.
+                silence(sys.stdout)
         raise typer.Exit(code)
 
     return run
@@ -116,10 +127,10 @@ def start(
 ) -> None:
     """Probabilistic regression on big tables: fit, predict and evaluate models from files."""
     if version:
-        print(f"ssgp {__version__}")
+        print(f"ssgp {__version__}", flush=True)
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        print(context.get_help(), flush=True)
 
 
 @app.command()

@@ -3,6 +3,8 @@
 import sys
 from importlib import import_module
 
+from ssgp.cli.printing import open_streams
+
 __all__ = ["main"]
 
 PACKAGES = ("typer", "rich")
@@ -10,6 +12,7 @@ PACKAGES = ("typer", "rich")
 
 def main() -> int:
     """Run the command line; without its packages, print how to install them and return 1."""
+    open_streams()
     missing = [name for name in PACKAGES if not _is_installed(name)]
     if missing:
         print(

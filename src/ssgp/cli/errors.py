@@ -5,8 +5,10 @@ import sys
 import traceback
 
 from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
+from ssgp._utils.names import printable
+from ssgp.cli.printing import tell
 
-__all__ = ["INTERRUPTED", "CommandError", "WrongUsage", "one_line", "report"]
+__all__ = ["INTERRUPTED", "CommandError", "WrongUsage", "one_line", "os_error_text", "report"]
 
 # Exit code of a command that Ctrl-C ended, as shells have it.
 INTERRUPTED = 130
@@ -27,14 +29,14 @@ class WrongUsage(CommandError):
 def report(error: Exception, debug: bool) -> int:
     """Print an error and return its exit code."""
     if debug:
-        traceback.print_exception(error)
-    print(f"ssgp: error: {_message(error)}", file=sys.stderr)
+        tell("".join(traceback.format_exception(error)).rstrip("\n"), sys.stderr)
+    tell(f"ssgp: error: {_message(error)}", sys.stderr)
     return error.exit_code if isinstance(error, CommandError) else 1
 
 
 def one_line(text: object) -> str:
-    """Text without line breaks."""
-    return " ".join(str(text).split())
+    """Text without line breaks, or anything else that a terminal would obey."""
+    return printable(" ".join(str(text).split()))
 
 
 def _message(error: Exception) -> str:
@@ -50,10 +52,17 @@ def _message(error: Exception) -> str:
     if isinstance(error, ImportError):
         return one_line(error)
     if isinstance(error, OSError):
-        return f"{error.filename!r}: {error.strerror}" if error.strerror and error.filename else one_line(error)
+        return os_error_text(error)
     if isinstance(error, MemoryError):
         return f"not enough memory ({one_line(error) or 'none left'}); use fewer rows or columns"
     return f"unexpected {type(error).__name__}: {one_line(error)}; --debug shows where"
+
+
+def os_error_text(error: OSError) -> str:
+    """What the system says, without its number, and of which file."""
+    if not error.strerror:
+        return one_line(error)
+    return one_line(f"{error.filename!r}: {error.strerror}" if error.filename else error.strerror)
 
 
 def _unusable_type_message(error: UnusableTypeError) -> str:

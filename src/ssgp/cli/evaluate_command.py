@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ssgp._utils.whole_file import check_place
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.evaluation_table import EvaluationTable, open_evaluation_table
 from ssgp.cli.moments import Moments
 from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
+from ssgp.cli.output_paths import check_out
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
@@ -63,7 +63,7 @@ def _check_out(options: EvaluateOptions) -> None:
     if options.out is not None:
         if not options.calibrate:
             raise WrongUsage("--out: a model is written with --calibrate only")
-        check_place(options.out, "the model")
+        check_out(options.out, "the model")
 
 
 def _baseline(predictor: Predictor, table: EvaluationTable) -> tuple[float, float, str]:

@@ -9,19 +9,18 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from ssgp._utils.progress import observed
-from ssgp._utils.whole_file import check_place
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
-from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line
+from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line, os_error_text
 from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
-from ssgp.cli.output_paths import check_not_an_input
+from ssgp.cli.output_paths import check_not_an_input, check_out
 from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
 from ssgp.forest.sizes import DEFAULT_MEMORY, LEAST_MEMORY
-from ssgp.saving.checkpoints import delete_checkpoint
+from ssgp.saving.checkpoints import delete_checkpoint, kept_setting
 from ssgp.saving.model_files import read_summary, save
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encoding_fit import KINDS
@@ -61,7 +60,7 @@ class FitOptions:
 def fit_command(options: FitOptions, output: Output) -> int:
     """Fit and save; return the exit code."""
     started = time.perf_counter()
-    check_place(options.out, "the model")
+    check_out(options.out, "the model")
     _check_out_not_in_checkpoint(options.out, options.checkpoint)
     source = open_table(options.data)
     check_not_an_input(options.out, source)
@@ -73,12 +72,13 @@ def fit_command(options: FitOptions, output: Output) -> int:
     if isinstance(table, StreamedTable):
         _limit_memory(model, options)
     seconds, interrupted = _fit(model, table, options, output)
-    notes = _notes(roles, table, seconds)
-    save(model, options.out, notes=notes)
+    notes = _notes(roles, table)
+    _save(model, options, notes)
     if options.checkpoint is not None and not interrupted:
         delete_checkpoint(options.checkpoint)
     encoder, regressor = (step for _, step in model.steps)
-    results: dict[str, Any] = {"out": options.out, "interrupted": interrupted, **read_summary(options.out)}
+    results: dict[str, Any] = {"out": options.out, "interrupted": interrupted, "fit_seconds": round(seconds, 3)}
+    results |= read_summary(options.out)
     text = [_columns_text(encoder), _training_text(options.model, results["training"], seconds)]
     if options.hold_out:
         results["held_out"] = _score_held_out(Predictor(encoder, regressor, notes), table)
@@ -154,10 +154,11 @@ def _read_table(
 
 
 def _limit_memory(model: Pipeline, options: FitOptions) -> None:
-    """Limit a forest to the memory that is free, where no option gives a limit."""
+    """Limit a forest to the memory that is free, where no option gives a limit; one that goes on keeps its own."""
     (_, regressor) = model.steps[-1]
     if options.memory is None and regressor.max_memory == "auto":
-        regressor.set_params(max_memory=max(LEAST_MEMORY, min(DEFAULT_MEMORY, default_memory())))
+        free = max(LEAST_MEMORY, min(DEFAULT_MEMORY, default_memory()))
+        regressor.set_params(max_memory=kept_setting(options.checkpoint, "max_memory") or free)
 
 
 def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Output) -> tuple[float, bool]:
@@ -180,8 +181,21 @@ def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Out
     return time.monotonic() - started, interrupts.pressed > 0
 
 
-def _notes(roles: ColumnRoles, table: TrainingTable, seconds: float) -> dict[str, Any]:
-    """Notes that are saved with the model, for later commands."""
+def _save(model: Pipeline, options: FitOptions, notes: dict[str, Any]) -> None:
+    """Save the model; where that fails, say how the fit is not lost."""
+    try:
+        save(model, options.out, notes=notes)
+    except OSError as error:
+        if options.checkpoint is None:
+            raise
+        raise CommandError(
+            f"{os_error_text(error)}; finished parts of the fit are still in {options.checkpoint!r}: the same command, "
+            "also with another --out, goes on from there"
+        ) from error
+
+
+def _notes(roles: ColumnRoles, table: TrainingTable) -> dict[str, Any]:
+    """Notes that are saved with the model, for later commands; none of the clock, so that files can be compared."""
     return {
         "target": roles.target,
         "target_holds": table.target_holds,
@@ -192,7 +206,6 @@ def _notes(roles: ColumnRoles, table: TrainingTable, seconds: float) -> dict[str
         "n_rows": table.n_training,
         "n_rows_without_target": table.n_missing,
         "n_rows_without_weight": table.n_weightless,
-        "fit_seconds": round(seconds, 3),
     }
 
 

@@ -1,8 +1,6 @@
 """Memory that a fit may take, and memory that a table needs."""
 
-import re
-
-from ssgp._utils.memory import available_memory
+from ssgp._utils.memory import available_memory, parse_bytes
 from ssgp.cli.errors import WrongUsage
 from ssgp.forest.sizes import LEAST_MEMORY
 from ssgp.tables.files import TableSource
@@ -10,7 +8,6 @@ from ssgp.tables.formats import without_compression
 
 __all__ = ["default_memory", "memory_needed", "parse_memory"]
 
-UNITS = {"": 1e9, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 DEFAULT_SHARE = 0.5
 # Memory of a number in a table that is read at once: in Arrow's table, in the encoder's array, in the regressor's.
 BYTES_PER_VALUE = 40
@@ -25,16 +22,12 @@ def parse_memory(text: str) -> float:
 
     Examples
     --------
-    >>> parse_memory("4"), parse_memory("512MB"), parse_memory("1.5 g")
-    (4000000000.0, 512000000.0, 1500000000.0)
+    >>> parse_memory("4"), parse_memory("512MB"), parse_memory("1.5 GiB")
+    (4000000000.0, 512000000.0, 1610612736.0)
     """
-    match = re.fullmatch(r"([0-9.]+)\s*([kmgt]?)b?", text.strip().lower())
-    try:
-        size = float(match[1]) * UNITS[match[2]] if match else 0.0
-    except ValueError:
-        size = 0.0
-    if size < LEAST_MEMORY:
-        raise WrongUsage(f"--memory: {text!r} is not an amount of at least 64 MiB, as in 4GB or 512MB")
+    size = parse_bytes(text, "GB")
+    if size is None or size < LEAST_MEMORY:
+        raise WrongUsage(f"--memory: {text!r} is not an amount of at least 64 MiB, as in 4GB, 512MB or 1.5GiB")
     return size
 
 

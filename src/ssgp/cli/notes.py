@@ -14,6 +14,7 @@ FIT_NOTES = {
     "n_rows",
     "n_rows_without_target",
     "n_rows_without_weight",
+    # Of files that were written when it still was a note.
     "fit_seconds",
 }
 

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
+from ssgp._utils.names import printable
 from ssgp.cli.errors import one_line
+from ssgp.cli.printing import tell
 from ssgp.cli.progress_display import Display, LineDisplay, NoDisplay, TerminalDisplay
 
 __all__ = ["Output", "amount", "duration", "table_lines"]
@@ -35,25 +37,27 @@ class Output:
     def say(self, text: str) -> None:
         """Print a message."""
         if not self._silent:
-            print(text, flush=True)
+            tell(text, sys.stdout)
 
     def warn(self, text: str) -> None:
         """Print a warning, and keep it for the JSON object."""
         self._warnings.append(text)
         if not self._silent:
-            print(f"ssgp: warning: {text}", file=sys.stderr, flush=True)
+            tell(f"ssgp: warning: {text}", sys.stderr)
 
     def result(self, results: dict[str, Any], text: str) -> None:
         """Print what the command did: results as JSON for programs, or text for people."""
-        if self._as_json or not self._silent:
+        if self._as_json:
             self.answer(results, text)
+        else:
+            self.say(text)
 
     def answer(self, results: dict[str, Any], text: str) -> None:
         """Print what the command was asked for, and writes to no file: printed even if quiet."""
         if self._as_json:
-            print(json.dumps(_finite({**results, "warnings": self._warnings}), allow_nan=False))
+            print(json.dumps(_finite({**results, "warnings": self._warnings}), allow_nan=False), flush=True)
         else:
-            print(text, flush=True)
+            print(printable(text), flush=True)
 
     def progress(self) -> Display:
         """Display of progress: bars on a terminal, a line every few seconds elsewhere."""

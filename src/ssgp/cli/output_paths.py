@@ -3,10 +3,20 @@
 import os
 from collections.abc import Iterable
 
+from ssgp._utils.whole_file import check_place
 from ssgp.cli.errors import WrongUsage
 from ssgp.tables.files import TableSource
 
-__all__ = ["check_not_an_input"]
+__all__ = ["check_not_an_input", "check_out"]
+
+STANDARD_OUTPUT = "-"
+
+
+def check_out(out: str, what: str) -> None:
+    """Refuse a place where no file can be, the standard output among them."""
+    if out == STANDARD_OUTPUT:
+        raise WrongUsage(f"--out: {what} is not written to the standard output; give the name of a file")
+    check_place(out, what)
 
 
 def check_not_an_input(out: str, source: TableSource, model: str | None = None) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ssgp._utils.arrays import Array
 from ssgp._utils.names import hint, listed
 from ssgp.cli.columns import check_column, split_names
-from ssgp.cli.errors import CommandError, WrongUsage
+from ssgp.cli.errors import CommandError, WrongUsage, one_line
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.output_paths import check_not_an_input
 from ssgp.cli.predictor import Predictor, load_predictor
@@ -54,7 +54,7 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     seconds, columns = time.perf_counter() - started, [*kept, *predictions.names]
     results = {"out": options.out, "rows": n_rows, "columns": columns, "seconds": round(seconds, 3)}
     rate = f"{n_rows / seconds:,.0f} a second"
-    text = f"{amount(n_rows, 'row')} in {duration(seconds)}, {rate}: {options.out} has {', '.join(columns)}"
+    text = f"{amount(n_rows, 'row')} in {duration(seconds)}, {rate}: {options.out} has {one_line(', '.join(columns))}"
     output.result(results, text)
     return 0
 

@@ -5,6 +5,8 @@ import threading
 import time
 from typing import Any, Protocol, Self
 
+from ssgp.cli.printing import tell
+
 __all__ = ["Display", "LineDisplay", "NoDisplay", "TerminalDisplay"]
 
 SECONDS_BETWEEN_LINES = 5.0
@@ -77,7 +79,7 @@ class LineDisplay:
             rate = self._rates(what, done)
             if time.monotonic() - self._last_line >= self._seconds_between:
                 self._last_line = time.monotonic()
-                print(progress_line(what, done, total, rate), file=sys.stderr, flush=True)
+                tell(progress_line(what, done, total, rate), sys.stderr)
 
 
 def progress_line(what: str, done: int, total: int | None, rate: float | None) -> str:

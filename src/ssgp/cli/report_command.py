@@ -1,9 +1,8 @@
 """``ssgp report``: a page that shows what a model learned and how far it can be believed."""
 
-from ssgp._utils.whole_file import check_place
 from ssgp.cli.evaluation_table import open_evaluation_table
 from ssgp.cli.output import Output, amount
-from ssgp.cli.output_paths import check_not_an_input
+from ssgp.cli.output_paths import check_not_an_input, check_out
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.report import write_report
 from ssgp.tables.files import TableSource
@@ -18,7 +17,7 @@ def report_command(
     model: str, data: str, out: str, target: str | None, seen: bool | None, jobs: int | None, output: Output
 ) -> int:
     """Write the page; return the exit code."""
-    check_place(out, "the report")
+    check_out(out, "the report")
     predictor = load_predictor(model).with_jobs(jobs)
     table = open_evaluation_table(predictor, model, data, target)
     check_not_an_input(out, table.source, model)

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from ssgp._utils.arrays import Array, Mask
+from ssgp.engine.tiles import mean_in_order
 
 __all__ = ["QuantileSearch", "standard_quantiles"]
 
@@ -50,13 +51,13 @@ class QuantileSearch:
         """
         density = np.exp(self._log_peaks - (0.5 * self._dof + 0.5) * np.log1p(standard**2 / self._dof))
         if self._tail > 0.4:
-            return (density * quantiles).mean(axis=0) / density.mean(axis=0)
-        mean, side = self._location.mean(axis=0), np.sign(self._level - 0.5)
-        power = (density * self._scale * np.abs(standard)).mean(axis=0) / self._tail
+            return mean_in_order(density * quantiles) / mean_in_order(density)
+        mean, side = mean_in_order(self._location), np.sign(self._level - 0.5)
+        power = mean_in_order(density * self._scale * np.abs(standard)) / self._tail
         distance = np.maximum(side * (quantiles - mean), SMALL_STEP * self._scale)
         longest = distance.max(axis=0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return mean + side * longest * ((distance / longest) ** power).mean(axis=0) ** (1.0 / power)
+            return mean + side * longest * mean_in_order((distance / longest) ** power) ** (1.0 / power)
 
     def run(self) -> Array:
         """Quantiles, shape (n,)."""
@@ -86,10 +87,10 @@ class QuantileSearch:
     def _excess_and_step(self) -> tuple[Array, Array]:
         """Cumulative probability beyond the level, and Halley's step down from the points, shapes (n,)."""
         dof, z = self._dof, (self._point - self._location) / self._scale
-        excess = stdtr(dof, z).mean(axis=0) - self._level
+        excess = mean_in_order(stdtr(dof, z)) - self._level
         densities = np.exp(self._log_peaks - (0.5 * dof + 0.5) * np.log1p(z * z / dof))
-        density = densities.mean(axis=0)
-        slope = -(densities * (dof + 1.0) * z / ((dof + z * z) * self._scale)).mean(axis=0)
+        density = mean_in_order(densities)
+        slope = -mean_in_order(densities * (dof + 1.0) * z / ((dof + z * z) * self._scale))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = excess / density
             return excess, newton / (1.0 - 0.5 * newton * slope / density)

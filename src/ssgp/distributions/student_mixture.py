@@ -10,6 +10,7 @@ from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.distributions.base import LEAST_DOF, RandomState, StretchableDistribution, generator
 from ssgp.distributions.quadrature import half_line_integral
 from ssgp.distributions.quantile_search import QuantileSearch
+from ssgp.engine.tiles import mean_in_order
 
 __all__ = ["StudentMixture", "combined_dof"]
 
@@ -39,12 +40,12 @@ class StudentMixture(StretchableDistribution):
 
     def mean(self) -> Array:
         """Means, shape (n,)."""
-        return self.location.mean(axis=0)
+        return mean_in_order(self.location)
 
     def variance(self) -> Array:
         """Variances by the law of total variance, shape (n,)."""
         within = self.scale**2 * self.dof / (self.dof - 2.0)
-        return (within + (self.location - self.mean()) ** 2).mean(axis=0)
+        return mean_in_order(within + (self.location - self.mean()) ** 2)
 
     def logpdf(self, y: ArrayLike) -> Array:
         """Log densities at y, shape (n,)."""
@@ -60,7 +61,7 @@ class StudentMixture(StretchableDistribution):
 
     def cdf(self, y: ArrayLike) -> Array:
         """Probabilities of at most y, shape (n,)."""
-        return stdtr(self.dof, self._standardized(y)).mean(axis=0)
+        return mean_in_order(stdtr(self.dof, self._standardized(y)))
 
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Independent draws, shape (n, n_samples)."""
@@ -72,7 +73,7 @@ class StudentMixture(StretchableDistribution):
         """Mean excess over y, E max(Y - y, 0), shape (n,)."""
         y = np.asarray(y, dtype=float)
         z = self._standardized(y)
-        return (self._upper_mean(z) + (self.location - y) * stdtr(self.dof, -z)).mean(axis=0)
+        return mean_in_order(self._upper_mean(z) + (self.location - y) * stdtr(self.dof, -z))
 
     def upper_variance(self) -> Array:
         """Part of the variance from above the mean m, E max(Y - m, 0)^2, shape (n,)."""
@@ -80,7 +81,7 @@ class StudentMixture(StretchableDistribution):
         z = -offset / self.scale
         above = stdtr(dof, -z)
         second = dof * ((dof - 1.0) / (dof - 2.0) * stdtr(dof - 2.0, -z * np.sqrt((dof - 2.0) / dof)) - above)
-        return (self.scale**2 * second + 2.0 * offset * self._upper_mean(z) + offset**2 * above).mean(axis=0)
+        return mean_in_order(self.scale**2 * second + 2.0 * offset * self._upper_mean(z) + offset**2 * above)
 
     def _upper_mean(self, z: Array) -> Array:
         """Components' E (X - location) 1(X > x), where z are the standardised values of x, shapes (T, n)."""
@@ -90,7 +91,7 @@ class StudentMixture(StretchableDistribution):
     def half_differences(self) -> tuple[Array, Array]:
         """Integrals of F (1 - F) below and above the mean, shapes (n,)."""
         mean = self.mean()
-        scale = (np.abs(self.location - mean) + self.scale).mean(axis=0)
+        scale = mean_in_order(np.abs(self.location - mean) + self.scale)
 
         def integrand(distance: Array, rows: Indices) -> Array:
             below = self[rows].cdf(mean[rows] + distance)

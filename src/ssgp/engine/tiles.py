@@ -1,10 +1,10 @@
-"""Products by tiles of one shape: which rows come together does not change a row's last digit."""
+"""Products and means in one fixed order: which rows come together does not change a row's last digit."""
 
 import numpy as np
 
 from ssgp._utils.arrays import Array
 
-__all__ = ["product_in_tiles"]
+__all__ = ["mean_in_order", "product_in_tiles"]
 
 
 def product_in_tiles(X: Array, matrix: Array, tile_rows: int) -> Array:
@@ -36,3 +36,14 @@ def product_in_tiles(X: Array, matrix: Array, tile_rows: int) -> Array:
         padded = np.ascontiguousarray(X)
     products = np.matmul(padded.reshape(n_tiles, tile_rows, n_columns), matrix)
     return products.reshape(n_tiles * tile_rows, matrix.shape[1])[:n_rows]
+
+
+def mean_in_order(parts: Array) -> Array:
+    """Means over the first axis of an array (T, n), shape (n,), added from the first part to the last.
+
+    NumPy adds in an order that depends on the number of rows and on how they lie in memory.
+    """
+    total = np.zeros(parts.shape[1:], parts.dtype)
+    for part in parts:
+        total += part
+    return total / len(parts)

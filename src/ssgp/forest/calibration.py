@@ -10,6 +10,7 @@ from ssgp._utils.arrays import Array
 from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF
 from ssgp.distributions.student_mixture import StudentMixture, combined_dof
+from ssgp.engine.tiles import mean_in_order
 from ssgp.saving.contents import TINIEST, number
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import estimated_noise
@@ -51,7 +52,7 @@ class Components:
 
     def noise_deviation(self) -> Array:
         """Deviations of the noise, averaged over the components as variances, shape (n,)."""
-        return np.sqrt(self.noise_variance.mean(axis=0))
+        return np.sqrt(mean_in_order(self.noise_variance))
 
     def every(self, step: int, first: int) -> "Components":
         """Components `first`, `first` + `step`, and so on."""
@@ -104,16 +105,19 @@ class Calibration:
 
     def __call__(self, components: Components) -> StudentMixture:
         """The calibrated mixture of the components."""
-        mean = components.mean.mean(axis=0)
-        location = mean + self.spread * (components.mean - mean)
         squared = components.noise_variance * (1.0 + self.leverage * components.leverage)
-        return StudentMixture(location, self.noise * np.sqrt(squared), self._dof(components))
+        return StudentMixture(self.locations(components.mean), self.noise * np.sqrt(squared), self._dof(components))
+
+    def locations(self, means: Array) -> Array:
+        """Calibrated locations of components with means (T, n), shape (T, n)."""
+        mean = mean_in_order(means)
+        return mean + self.spread * (means - mean)
 
     def noise_variance(self, components: Components) -> Array:
         """Variance of the noise alone, averaged over the components, shape (n,)."""
         dof = self._dof(components)
         variance = self.noise**2 * components.noise_variance * dof / (dof - 2.0)
-        return variance.mean(axis=0)
+        return mean_in_order(variance)
 
     def _dof(self, components: Components) -> Array:
         return combined_dof(2.0 * components.shape, self.dof)

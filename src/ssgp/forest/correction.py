@@ -16,6 +16,7 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
 from ssgp.engine.threads import openmp_threads
+from ssgp.engine.tiles import mean_in_order
 from ssgp.forest.boosted_trees import BoostedTrees, grow
 from ssgp.saving.contents import made_of, number, tuple_of
 from ssgp.saving.kinds import stored
@@ -150,7 +151,7 @@ def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_thr
 
 def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
     with openmp_threads(_threads(len(X), n_threads)):
-        return np.mean([booster.predict(X) for booster in boosters], axis=0)
+        return mean_in_order(np.stack([booster.predict(X) for booster in boosters]))
 
 
 def _threads(n_rows: int, n_threads: int) -> int:

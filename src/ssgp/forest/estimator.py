@@ -1,6 +1,7 @@
 """The spectral forest: many small sparse spectrum models, averaged, that say how sure they are."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -36,7 +37,7 @@ from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import CONTENTS, FittedForest, check_contents
 from ssgp.forest.settings import ForestSettings
-from ssgp.forest.sizes import LEAST_MEMORY, ForestSizes, MemoryShares, choose_sizes
+from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
 from ssgp.rows.row_files import gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
@@ -102,8 +103,9 @@ default="squared-exponential"
     max_time : float or None, default=None
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
         depend on the machine's speed.
-    max_memory : float or "auto", default="auto"
-        Bytes that `fit` may take besides the table it is given and a copy of it in float32, 2 GB by default.
+    max_memory : float, str or "auto", default="auto"
+        Bytes that `fit` may take besides the table it is given and a copy of it in float32, as a number or as in
+        ``"4GB"`` or ``"512MiB"``; 2 GiB by default, and at least 64 MiB.
         Frequencies are learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all
         rows fill the leaves. `fit_batches` keeps to it whatever the number of rows.
     keep_rows : bool or "auto", default="auto"
@@ -163,7 +165,7 @@ default="squared-exponential"
     leaf_size: int | Literal["auto"]
     n_sketches: int | Literal["exact"]
     max_iter: int | Literal["auto"]
-    max_memory: float | Literal["auto"]
+    max_memory: float | str
     keep_rows: bool | Literal["auto"]
 
     n_features_in_: int
@@ -198,7 +200,7 @@ default="squared-exponential"
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), StrOptions({"auto"})],
+        "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), AmountOfMemory()],
         "keep_rows": ["boolean", StrOptions({"auto"})],
         "warm_start": ["boolean"],
         "n_jobs": N_JOBS,
@@ -221,7 +223,7 @@ default="squared-exponential"
         tol: float | None = 1e-3,
         learning_rate: float = 0.04,
         max_time: float | None = None,
-        max_memory: float | Literal["auto"] = "auto",
+        max_memory: float | str = "auto",
         keep_rows: bool | Literal["auto"] = "auto",
         warm_start: bool = False,
         n_jobs: int | None = -1,
@@ -270,14 +272,15 @@ default="squared-exponential"
             How many rows each row counts for: see "Weights" in docs/mathematics.md.
         checkpoint : path-like, optional
             Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
-            it was killed at any moment, to the same model. It is for you to delete.
+            it was killed at any moment, to the same model. One fit at a time may use it; it is for you to delete.
 
         Returns
         -------
         self : SpectralForestRegressor
             Fitted.
         """
-        return self._fit(X, y, sample_weight, self.keep_rows, self._budget(checkpoint))
+        with self._budget(checkpoint) as budget:
+            return self._fit(X, y, sample_weight, self.keep_rows, budget)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_batches(
@@ -309,8 +312,11 @@ default="squared-exponential"
         """
         if self.keep_rows is True:
             raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
-        budget = self._budget(checkpoint)
-        with columns_unchanged_on_error(self), gathered(self, batches, folder) as file:
+        with (
+            self._budget(checkpoint) as budget,
+            columns_unchanged_on_error(self),
+            gathered(self, batches, folder) as file,
+        ):
             shares = self._shares(file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
                 return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget)
@@ -334,12 +340,19 @@ default="squared-exponential"
             X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
             return self._fit_rows(X, y, weight, keep_rows, budget)
 
-    def _budget(self, checkpoint: FilePath | None) -> Budget:
+    @contextmanager
+    def _budget(self, checkpoint: FilePath | None) -> Iterator[Budget]:
+        """The budget of a fit, to which the folder of the checkpoint belongs for as long."""
         if checkpoint is None:
-            return Budget.of(self.max_time)
+            yield Budget.of(self.max_time)
+            return
         if self.max_time is not None:
             raise ValueError("checkpoint needs max_time=None: what is done in a time limit is not the same every time")
-        return Budget.of(None, Checkpoint(checkpoint, Kinds(CHECKPOINTED)))
+        kept = Checkpoint(checkpoint, Kinds(CHECKPOINTED))
+        try:
+            yield Budget.of(None, kept)
+        finally:
+            kept.release()
 
     def _fit_rows(
         self,
@@ -416,7 +429,7 @@ default="squared-exponential"
         """
         n_steps = check_count(n_steps, "n_steps", 0)
         if not hasattr(self, "_fitted"):
-            return self._fit(X, y, sample_weight, True, self._budget(None))
+            return self._fit(X, y, sample_weight, True, Budget.of(self.max_time))
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")

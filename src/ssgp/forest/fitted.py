@@ -10,6 +10,7 @@ from ssgp._utils.arrays import Array
 from ssgp._utils.wide import fewer_if_wide
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
+from ssgp.engine.tiles import mean_in_order
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
 from ssgp.forest.leaf_features import TILE_ROWS
@@ -63,16 +64,18 @@ class Forest:
     correction: Correction | None = None
 
     def means(self, X: Array, n_jobs: int | None) -> Array:
-        """Predictive means of standardised rows X (n, d), shape (n,)."""
-        out = np.empty((2, len(X)))
+        """Means of the trees for standardised rows X (n, d), shape (T, n): those of `components`, and no more."""
+        means, noise = np.empty((len(self.trees), len(X))), np.zeros(len(X))
 
-        def predict(part: slice) -> None:
-            predictions = [tree.mean_and_noise(X[part], phi) for tree, phi in self._with_features(X[part])]
-            np.mean(predictions, axis=0, out=out[:, part])
+        def predict(rows: slice) -> None:
+            for k, (tree, phi) in enumerate(self._with_features(X[rows])):
+                means[k, rows], variance = tree.mean_and_noise(X[rows], phi)
+                noise[rows] += variance
 
         _map_chunks(predict, X, n_jobs)
-        mean, noise = out
-        return mean if self.correction is None else mean + self.correction(X, np.sqrt(noise), n_threads(n_jobs))
+        if self.correction is not None:
+            means += self.correction(X, np.sqrt(noise / len(self.trees)), n_threads(n_jobs))
+        return means
 
     def components(self, X: Array, n_jobs: int | None) -> Components:
         """Predictions of the trees for standardised rows X (n, d), shape (T, n)."""
@@ -233,15 +236,19 @@ class FittedForest:
         )
 
     def means(self, X: Array, n_jobs: int | None) -> Array:
-        """Predictive means of rows X (n, d) in the user's units, shape (n,)."""
-        return self.units.y_mean + self.units.y_scale * self.forest.means(self.units.inputs(X), n_jobs)
+        """Means of rows X (n, d) in the user's units, shape (n,); to the last bit those of `distribution`."""
+        means = self.forest.means(self.units.inputs(X), n_jobs)
+        parts = (means[:, start : start + CHUNK] for start in range(0, len(X), CHUNK))
+        return np.concatenate([mean_in_order(self._in_units(self.calibration.locations(part))) for part in parts])
 
     def distribution(self, X: Array, n_jobs: int | None) -> StudentMixture:
         """Predictive distributions of rows X (n, d) in the user's units."""
-        units = self.units
-        mixture = self.calibration(self.forest.components(units.inputs(X), n_jobs))
-        location, scale = units.y_mean + units.y_scale * mixture.location, units.y_scale * mixture.scale
-        return StudentMixture(location, scale, mixture.dof)
+        components = self.forest.components(self.units.inputs(X), n_jobs)
+        mixture = self.calibration(components)
+        return StudentMixture(self._in_units(mixture.location), self.units.y_scale * mixture.scale, mixture.dof)
+
+    def _in_units(self, location: Array) -> Array:
+        return self.units.y_mean + self.units.y_scale * location
 
     def noise_variance(self, X: Array, n_jobs: int | None) -> Array:
         """Variances of the noise in the regions of rows X (n, d), in squared units of the target, shape (n,)."""

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, log2
-from typing import Literal
+from typing import Any, Literal
 
+from sklearn.utils._param_validation import StrOptions
+
+from ssgp._utils.memory import parse_bytes
 from ssgp._utils.wide import COPIED_ROWS, WIDE, fewer_if_wide, n_trend_inputs
 from ssgp.forest.tree import TreeShape
 
-__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "ForestSizes", "MemoryShares", "choose_sizes"]
+__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "AmountOfMemory", "ForestSizes", "MemoryShares", "choose_sizes"]
 
 Auto = Literal["auto"]
 
@@ -47,6 +50,20 @@ MATRICES_PER_NODE = 3
 SMALL = 0.4
 
 
+class AmountOfMemory(StrOptions):
+    """A text that says how much memory a fit may take, or "auto"."""
+
+    def __init__(self) -> None:
+        super().__init__({"auto"})
+
+    def is_satisfied_by(self, val: Any) -> bool:  # noqa: ANN401
+        """Whether it is such a text."""
+        return super().is_satisfied_by(val) or (isinstance(val, str) and (parse_bytes(val) or 0.0) >= LEAST_MEMORY)
+
+    def __str__(self) -> str:
+        return "'auto' or a str of at least 64 MiB such as '4GB', '512MB' or '1.5GiB'"
+
+
 @dataclass(frozen=True)
 class MemoryShares:
     """Shares of the memory of a fit. Working copies take the rest.
@@ -69,9 +86,10 @@ class MemoryShares:
     working_bytes: int = DEFAULT_MEMORY // 2
 
     @classmethod
-    def of(cls, max_memory: float | Auto, n_inputs: int) -> "MemoryShares":
-        """Shares of so many bytes."""
-        memory = DEFAULT_MEMORY if max_memory == "auto" else int(max_memory)
+    def of(cls, max_memory: float | str, n_inputs: int) -> "MemoryShares":
+        """Shares of so many bytes, or of an amount of them such as "4GB"; "auto" is the default."""
+        n_bytes = parse_bytes(max_memory) if isinstance(max_memory, str) else max_memory
+        memory = DEFAULT_MEMORY if n_bytes is None else int(n_bytes)
         sampled_rows = memory // 8 // (4 * (n_inputs + 1))
         least = fewer_if_wide(LEAST_SAMPLED, n_inputs)
         return cls(memory // 4, max(least, min(MOST_SAMPLED, sampled_rows)), memory // 64, memory // 2)

@@ -152,7 +152,9 @@ class Level:
     @cached_property
     def noise_variance(self) -> Array:
         """Estimated noise variances of the nodes, shape (p,)."""
-        return self.noise_prior.noise_after(self.count, self.rss)
+        # In double precision, as `Components` have it.
+        shape, scale = self.noise_prior.shape_after(self.count), self.noise_prior.scale_after(self.rss)
+        return scale.astype(float) / shape.astype(float)
 
     @property
     def nbytes(self) -> int:

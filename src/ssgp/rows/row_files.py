@@ -1,6 +1,5 @@
 """Rows of tables larger than memory, in files that have no names and vanish with the process."""
 
-import errno
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import WeightTotals, check_rows, check_total_weight
+from ssgp._utils.whole_file import NO_ROOM
 
 __all__ = ["RecordFile", "RowFile", "gathered"]
 
@@ -47,11 +47,11 @@ class RecordFile:
                 self._file.write(np.ascontiguousarray(records, self.record).view(np.uint8).data)
                 self._file.flush()
         except OSError as error:
-            if error.errno != errno.ENOSPC:
+            if error.errno not in NO_ROOM:
                 raise
             size = (self.n_records + len(records)) * self.record.itemsize / 1e9
             raise OSError(
-                errno.ENOSPC,
+                error.errno,
                 f"no room for {size:.1f} GB of rows in the folder {self.folder!r}; choose one with more "
                 "by the argument folder or the environment variable TMPDIR",
             ) from error

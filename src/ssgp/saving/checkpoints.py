@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ssgp._utils.whole_file import FilePath, whole_file
+from ssgp.saving.folder_lock import LOCK_FILE, FolderLock
 from ssgp.saving.kinds import Kinds
 from ssgp.saving.model_files import read_object, write_object
 
-__all__ = ["Checkpoint", "delete_checkpoint"]
+__all__ = ["Checkpoint", "delete_checkpoint", "kept_setting"]
 
 T = TypeVar("T")
 
@@ -39,13 +40,15 @@ class Checkpoint:
 
     def __init__(self, folder: FilePath, kinds: Kinds) -> None:
         self._folder, self._kinds, self._closed = Path(folder), kinds, False
+        self._lock: FolderLock | None = None
         if not self._folder.exists():
             return
         if not self._folder.is_dir():
             raise NotADirectoryError(f"checkpoint must be a folder; {os.fspath(self._folder)!r} is a file")
-        # A kill while the first file was written leaves its part behind.
-        if not self._identity() and any(not UNFINISHED.fullmatch(path.name) for path in self._folder.iterdir()):
+        if not self._identity() and any(not _may_be_left(path.name) for path in self._folder.iterdir()):
             raise ValueError(f"checkpoint {os.fspath(self._folder)!r} has other files in it; choose an empty folder")
+        # Before the table is read, which may take long.
+        self._lock = FolderLock(self._folder)
 
     def same_seed(self, drawn: int) -> int:
         """Seed of the fit whose parts are there, or the one that was drawn."""
@@ -53,6 +56,8 @@ class Checkpoint:
 
     def begin(self, identity: Callable[[], Mapping[str, Any]]) -> None:
         """Say which fit this is; parts of another one in the folder are an error that tells the difference."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = self._lock or FolderLock(self._folder)
         there, here = self._identity(), json.loads(json.dumps(identity(), default=lambda value: value.item()))
         different = [name for name in here if there.get(name, here[name]) != here[name]]
         if different:
@@ -61,7 +66,6 @@ class Checkpoint:
                 f"checkpoint {os.fspath(self._folder)!r} belongs to another fit: {name} was {there[name]!r} there and "
                 f"is {here[name]!r} now; choose another folder, or delete this one to begin anew"
             )
-        self._folder.mkdir(parents=True, exist_ok=True)
         if not there:
             with whole_file(self._folder / IDENTITY) as part:
                 part.write_text(json.dumps(here), encoding="utf-8")
@@ -80,21 +84,48 @@ class Checkpoint:
         """Keep and read nothing from now on: a part was cut short, and what follows from it is not the model."""
         self._closed = True
 
+    def release(self) -> None:
+        """Let other fits use the folder; this one is over."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
     def _identity(self) -> dict[str, Any]:
-        """Identity of the fit whose parts are there, empty if there is none."""
-        if not (self._folder / IDENTITY).exists():
-            return {}
-        with suppress(ValueError):
-            identity = json.loads((self._folder / IDENTITY).read_text(encoding="utf-8"))
-            if isinstance(identity, dict) and identity.keys() >= REQUIRED:
-                return identity
+        return _identity_in(self._folder)
+
+
+def _identity_in(folder: Path) -> dict[str, Any]:
+    """Identity of the fit whose parts are there, empty if there is none."""
+    if not (folder / IDENTITY).exists():
         return {}
+    with suppress(ValueError):
+        identity = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
+        if isinstance(identity, dict) and identity.keys() >= REQUIRED:
+            return identity
+    return {}
+
+
+def kept_setting(folder: FilePath | None, name: str) -> Any:  # noqa: ANN401  as JSON has it
+    """A setting of the fit whose parts a folder holds; None where there are none."""
+    if folder is None:
+        return None
+    return _identity_in(Path(folder)).get(name)
 
 
 def delete_checkpoint(folder: FilePath) -> None:
-    """Remove the parts that a folder holds, and the folder if nothing else is in it."""
+    """Remove the parts that a folder holds, and the folder if nothing else is in it; not if another fit uses them."""
     with suppress(OSError):
-        for path in list(Path(folder).iterdir()):
-            if PART_OR_IDENTITY.fullmatch(path.name) or UNFINISHED.fullmatch(path.name):
-                path.unlink(missing_ok=True)
+        lock = FolderLock(folder)
+        try:
+            for path in list(Path(folder).iterdir()):
+                if PART_OR_IDENTITY.fullmatch(path.name) or UNFINISHED.fullmatch(path.name):
+                    path.unlink(missing_ok=True)
+        finally:
+            lock.release()
+        Path(folder, LOCK_FILE).unlink(missing_ok=True)
         Path(folder).rmdir()
+
+
+def _may_be_left(name: str) -> bool:
+    """Whether a file may be what a fit leaves behind that is killed before it has written the first file."""
+    return name == LOCK_FILE or UNFINISHED.fullmatch(name) is not None

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp._utils.whole_file import FilePath, check_place, whole_file
+from ssgp._utils.whole_file import FilePath, check_place, os_errors, whole_file
 from ssgp._version import __version__
 from ssgp.saving.contents import Contents, ContentsError, Rule, anything, integer, list_of, text
 from ssgp.saving.flattening import Flat, NotStorableError, flatten, rebuild
@@ -73,7 +73,8 @@ def write_object(value: Any, path: FilePath, summary: dict[str, Any]) -> None:  
         "objects": flat.objects,
     }
     header["checksum"] = _checksum(header, flat.arrays)
-    with whole_file(path) as part:
+    n_bytes = sum(array.nbytes for array in flat.arrays.values())
+    with whole_file(path, n_bytes) as part, os_errors(SafetensorError):
         save_file(flat.arrays, part, metadata={ENTRY: json.dumps(header, allow_nan=False)})
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ssgp._utils.names import hint, listed
 from ssgp.tables.formats import Types
 from ssgp.tables.locations import find_files
-from ssgp.tables.table_file import BATCH_ROWS, TableFile, TableFileError, one_line
+from ssgp.tables.table_file import BATCH_ROWS, TableFile, TableFileError, gathered, one_line
 
 __all__ = ["BATCH_ROWS", "TableFileError", "TableSource", "check_columns", "open_table"]
 
@@ -98,8 +98,7 @@ class TableSource:
             A batch; all batches have the same types, whatever file they come from.
         """
         schema = self.schema(columns)
-        for file in self.files:
-            yield from file.batches(schema, rows)
+        yield from gathered((batch for file in self.files for batch in file.batches(schema, rows)), rows)
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Read all rows. Types of columns in CSV files are inferred from all values, not only from the first."""

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-__all__ = ["FORMATS", "ReadableAs", "TableFormat", "Types", "cast_columns", "without_compression"]
+__all__ = ["FORMATS", "ReadableAs", "TableFormat", "Types", "cast_columns", "consecutive_groups", "without_compression"]
 
 Types = Mapping[str, pa.DataType]
 # Whether all values of a column can be read as a type, from the number of the file, the name and the type.
@@ -95,10 +95,11 @@ class Parquet(TableFormat):
         return _promoted(schemas)
 
     def batches(self, data: BinaryIO, schema: pa.Schema, rows: int) -> Iterator[Any]:
-        """Batches of one group of rows after the other: Arrow would fetch all groups that it is given beforehand."""
+        """Batches of a few groups of rows at a time: Arrow fetches all groups that it is given beforehand."""
         file = self._file(data)
-        for group in range(file.num_row_groups):
-            yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=schema.names)
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        for groups in consecutive_groups(sizes, rows):
+            yield from file.iter_batches(batch_size=rows, row_groups=list(groups), columns=schema.names)
 
     def read(self, data: BinaryIO, columns: Sequence[str], types: Types) -> pa.Table:
         """All rows of these columns."""
@@ -239,6 +240,24 @@ class Csv(TableFormat):
                 column_types=dict(types), include_columns=None if columns is None else list(columns)
             ),
         }
+
+
+def consecutive_groups(sizes: Sequence[int], most: int) -> Iterator[range]:
+    """Numbers of neighbouring groups that are together of at most this size, or of a single one that is larger.
+
+    Examples
+    --------
+    >>> list(consecutive_groups([3, 4, 9, 1, 0, 5], 8))
+    [range(0, 2), range(2, 3), range(3, 6)]
+    """
+    start = total = 0
+    for group, size in enumerate(sizes):
+        if group > start and total + size > most:
+            yield range(start, group)
+            start, total = group, 0
+        total += size
+    if start < len(sizes):
+        yield range(start, len(sizes))
 
 
 def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:

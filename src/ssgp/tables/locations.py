@@ -139,5 +139,7 @@ def _missing_driver(name: str, error: ImportError) -> TableFileError:
 
 def _standard_input() -> TableFile:
     """The standard input, kept in memory because it is read twice."""
+    if sys.stdin is None:
+        raise TableFileError("the standard input is closed; give the name of a file, or a table by < or |")
     text = sys.stdin.buffer.read()
     return TableFile("standard input", FORMATS[".csv"], lambda: io.BytesIO(text), lambda: len(text))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ssgp.tables.formats import TableFormat, Types, cast_columns, without_compression
 
-__all__ = ["BATCH_ROWS", "TableFile", "TableFileError", "one_line"]
+__all__ = ["BATCH_ROWS", "TableFile", "TableFileError", "gathered", "one_line"]
 
 BATCH_ROWS = 1 << 16
 
@@ -79,8 +79,9 @@ class TableFile:
     def batches(self, schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
         """Rows in order, in batches of at most `rows`, with the columns and types of a schema."""
         with self.opened() as data:
-            for batch in self.format.batches(data, schema, rows):
-                yield from _slices(cast_columns(pa.Table.from_batches([batch]), schema), rows)
+            stored = (pa.Table.from_batches([batch]) for batch in self.format.batches(data, schema, rows))
+            for table in gathered(stored, rows):
+                yield from _slices(cast_columns(table, schema), rows)
 
     def read(self, columns: Sequence[str], types: Types) -> pa.Table:
         """All rows of these columns."""
@@ -114,6 +115,25 @@ def _decompressed(handle: BinaryIO, name: str) -> Iterator[Any]:
     compression = pa.Codec.detect(path).name
     with pa.CompressedInputStream(pa.PythonFile(handle, "r"), compression) as data:
         yield data
+
+
+def gathered(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of up to `rows`, where there were smaller ones: what is done per table takes time."""
+    waiting: list[pa.Table] = []
+    n_waiting = 0
+    for table in tables:
+        if waiting and n_waiting + table.num_rows > rows:
+            yield _joined(waiting)
+            waiting, n_waiting = [], 0
+        waiting.append(table)
+        n_waiting += table.num_rows
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    """Tables of one schema as one, each of its columns in one piece."""
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
 
 def _slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:

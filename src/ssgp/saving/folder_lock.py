@@ -1,0 +1,88 @@
+"""A folder that one fit uses at a time, in whatever process."""
+
+import os
+import socket
+from pathlib import Path
+
+from ssgp._utils.whole_file import FilePath
+
+__all__ = ["LOCK_FILE", "FolderInUseError", "FolderLock"]
+
+LOCK_FILE = "fit.lock"
+# Where Windows locks a byte, which nobody can then read: far behind what the file says.
+LOCKED_BYTE = 1 << 20
+
+
+class FolderInUseError(BlockingIOError):
+    """A folder that another fit is using."""
+
+
+class FolderLock:
+    """The right to use a folder, which the system takes back when the process ends, however it does.
+
+    A file in the folder says who has it. Where files cannot be locked, as on some networks, everybody has the right.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder, which must exist.
+    """
+
+    def __init__(self, folder: FilePath) -> None:
+        self._path = Path(folder) / LOCK_FILE
+        self._descriptor: int | None = self._locked_file()
+        os.ftruncate(self._descriptor, 0)
+        os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+
+    def release(self) -> None:
+        """Let others use the folder."""
+        if self._descriptor is None:
+            return
+        if os.name == "posix":
+            # While it is ours: whoever waits for this very file sees that it is gone.
+            self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+        self._descriptor = None
+
+    def _locked_file(self) -> int:
+        """The open file, locked: the one that is in the folder now, not one that its last owner took away."""
+        while True:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                if not _lock(descriptor):
+                    raise FolderInUseError(
+                        f"another fit ({self._owner()}) is using the checkpoint {os.fspath(self._path.parent)!r}; wait "
+                        "for it to end, or choose another folder"
+                    )
+                if self._path.exists() and os.path.samestat(os.fstat(descriptor), self._path.stat()):
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+    def _owner(self) -> str:
+        try:
+            return self._path.read_text(encoding="utf-8", errors="replace")[:200] or "in another process"
+        except OSError:
+            return "in another process"
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file, where files can be; False where somebody else has."""
+    try:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
+
+            os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            os.lseek(descriptor, 0, os.SEEK_SET)
+    except (BlockingIOError, PermissionError):
+        return False
+    except (ImportError, OSError):
+        return True
+    return True

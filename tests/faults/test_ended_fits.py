@@ -1,0 +1,89 @@
+"""Fits that are killed or asked to end, and two that want the same checkpoint."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from faults_of_the_system import all_files, run_command, started, wait_for
+from helpers import wavy
+
+pytest.importorskip("typer", reason="the command line is not installed")
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")]
+
+FIT = ["fit", "t.csv", "--target", "y", "--quiet", "--checkpoint", "parts", "--out", "model"]
+FIT += ["--jobs", "1", "--memory", "1GB"]
+for setting in ("max_iter=20", "n_trees=12", "n_frequencies=20"):
+    FIT += ["--set", setting]
+# Read in parts: a table of 1e9 bytes for every number does not fit.
+STREAMED = "import ssgp.cli.memory as memory; memory.BYTES_PER_VALUE = 1e9; from ssgp.cli.entry import main; main()"
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, y, _ = wavy(6000)
+    return np.column_stack([X, y])
+
+
+@pytest.fixture
+def folder(table, tmp_path):
+    np.savetxt(tmp_path / "t.csv", table, delimiter=",", header="a,b,y", comments="")
+    (tmp_path / "temporary").mkdir()
+    return tmp_path
+
+
+def settings(folder):
+    return {"env": {**os.environ, "TMPDIR": str(folder / "temporary")}, "stderr": subprocess.PIPE, "text": True}
+
+
+def wait_for_trees(process, folder):
+    wait_for(lambda: list((folder / "parts").glob("fold-*")), process)
+
+
+@pytest.fixture(scope="module")
+def unharmed(table, tmp_path_factory):
+    """The model of a fit that nothing befell."""
+    folder = tmp_path_factory.mktemp("unharmed")
+    np.savetxt(folder / "t.csv", table, delimiter=",", header="a,b,y", comments="")
+    run_command(*FIT, folder=folder).check_returncode()
+    return (folder / "model").read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("streamed", [False, True], ids=["in memory", "streamed"])
+def test_a_fit_goes_on_to_the_same_file(number, streamed, folder, unharmed):
+    command = ["-c", STREAMED] if streamed else ["-m", "ssgp"]
+    with started(*FIT, folder=folder, command=command, **settings(folder)) as process:
+        wait_for_trees(process, folder)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    asked = number == signal.SIGTERM
+    assert process.returncode == (143 if asked else -number)
+    assert err == ("ssgp: ended by a signal; what was not finished was not written\n" if asked else "")
+    files = all_files(folder)
+    assert "model" not in files
+    # What vanishes with the process leaves nothing behind, even where it was killed.
+    assert not any(name.startswith("temporary") for name in files)
+    if asked:
+        assert not any(name.endswith((".part", ".lock")) for name in files)
+    again = run_command(folder=folder, args=[sys.executable, *command, *FIT])
+    assert (again.returncode, again.stderr) == (0, "")
+    assert (folder / "model").read_bytes() == unharmed
+    assert all_files(folder) == ["model", "t.csv"]
+
+
+def test_a_second_fit_on_one_checkpoint_is_told_of_the_first(folder, unharmed):
+    with started(*FIT, folder=folder, **settings(folder)) as first:
+        wait_for_trees(first, folder)
+        first.send_signal(signal.SIGSTOP)
+        second = run_command(*FIT, folder=folder)
+        first.send_signal(signal.SIGCONT)
+        assert second.returncode == 1
+        assert second.stderr.startswith(f"ssgp: error: another fit (process {first.pid} on ")
+        assert "is using the checkpoint 'parts'; wait for it to end, or choose another folder" in second.stderr
+        assert first.wait(timeout=60) == 0
+    assert (folder / "model").read_bytes() == unharmed
