@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.column_errors import InfiniteValuesError
+from ssgp.tables.usual_types import with_usual_types
 
 __all__ = ["Column", "compute", "family", "instants", "is_array", "numbers", "texts", "to_table"]
 
@@ -35,7 +36,7 @@ def to_table(X: Any) -> pa.Table:  # noqa: ANN401
     name, times = Counter(table.column_names).most_common(1)[0] if table.num_columns else ("", 0)
     if times > 1:
         raise ValueError(f"X has {times} columns called {name!r}; names must be different")
-    return table
+    return with_usual_types(table)
 
 
 def _from_table(X: Any) -> Any:  # noqa: ANN401

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from ssgp.tables.formats import TableFormat, Types, cast_columns, without_compression
+from ssgp.tables.usual_types import usual_schema, with_usual_types
 
 __all__ = ["BATCH_ROWS", "TableFile", "TableFileError", "one_line"]
 
@@ -47,9 +48,14 @@ class TableFile:
         try:
             with self.open() as handle, _decompressed(handle, self.name) as data:
                 yield data
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, pa.ArrowNotImplementedError, OSError) as error:
-            reason = self._with_column_name(one_line(error))
-            raise TableFileError(f"{self.name!r} cannot be read as {self.format.name}: {reason}") from error
+        except MemoryError as error:
+            reason = f"{one_line(error) or 'no memory left'}; it is damaged, or larger than the memory"
+            raise self._unreadable(reason) from error
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise self._unreadable(self._with_column_name(one_line(error))) from error
+
+    def _unreadable(self, reason: str) -> TableFileError:
+        return TableFileError(f"{self.name!r} cannot be read as {self.format.name}: {reason}")
 
     def _with_column_name(self, message: str) -> str:
         """Arrow's message with the name of a column of a CSV file, where Arrow has its number."""
@@ -66,7 +72,7 @@ class TableFile:
         name, times = next(iter(Counter(self._column_names(schema)).most_common(1)), ("", 0))
         if times > 1:
             raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
-        return schema
+        return usual_schema(schema)
 
     def _column_names(self, schema: pa.Schema) -> list[str]:
         try:
@@ -80,12 +86,12 @@ class TableFile:
         """Rows in order, in batches of at most `rows`, with the columns and types of a schema."""
         with self.opened() as data:
             for batch in self.format.batches(data, schema, rows):
-                yield from _slices(cast_columns(pa.Table.from_batches([batch]), schema), rows)
+                yield from _slices(cast_columns(_sound(pa.Table.from_batches([batch])), schema), rows)
 
     def read(self, columns: Sequence[str], types: Types) -> pa.Table:
         """All rows of these columns."""
         with self.opened() as data:
-            return self.format.read(data, columns, types).select(list(columns))
+            return _sound(self.format.read(data, columns, types).select(list(columns)))
 
     def retyped(self, table: pa.Table, schema: pa.Schema) -> pa.Table:
         """All rows, which were read before, with the types of a schema."""
@@ -114,6 +120,16 @@ def _decompressed(handle: BinaryIO, name: str) -> Iterator[Any]:
     compression = pa.Codec.detect(path).name
     with pa.CompressedInputStream(pa.PythonFile(handle, "r"), compression) as data:
         yield data
+
+
+def _sound(table: pa.Table) -> pa.Table:
+    """The table in usual types; an error where arrays point beyond their ends or text is not UTF-8, as Arrow trusts."""
+    for name in table.column_names:
+        try:
+            table[name].validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {name!r}: {error}") from error
+    return with_usual_types(table)
 
 
 def _slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
