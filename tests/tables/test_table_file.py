@@ -78,3 +78,11 @@ def test_names_that_are_not_utf8(name, tmp_path):
     with pytest.raises(TableFileError, match="cannot be read") as refusal:
         open_table(path).read()
     assert repr(str(path)) in str(refusal.value)
+
+
+def test_missing_values_where_the_file_says_there_are_none(tmp_path):
+    path = tmp_path / "a.arrow"
+    fields = [pa.field("x", pa.int64(), nullable=False)]
+    with pa.ipc.new_file(path, pa.schema(fields)) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays([pa.array([1, None])], schema=pa.schema(fields)))
+    check_refused(path, "column 'x': values are missing, and the file says that none are")

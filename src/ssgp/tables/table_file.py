@@ -124,11 +124,14 @@ def _decompressed(handle: BinaryIO, name: str) -> Iterator[Any]:
 
 def _sound(table: pa.Table) -> pa.Table:
     """The table in usual types; an error where arrays point beyond their ends or text is not UTF-8, as Arrow trusts."""
-    for name in table.column_names:
+    for field in table.schema:
+        column = table[field.name]
         try:
-            table[name].validate(full=True)
+            column.validate(full=True)
         except pa.ArrowInvalid as error:
-            raise pa.ArrowInvalid(f"column {name!r}: {error}") from error
+            raise pa.ArrowInvalid(f"column {field.name!r}: {error}") from error
+        if column.null_count and not field.nullable:
+            raise pa.ArrowInvalid(f"column {field.name!r}: values are missing, and the file says that none are")
     return with_usual_types(table)
 
 
