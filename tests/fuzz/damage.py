@@ -18,8 +18,8 @@ DESCRIPTION_BYTES = 600
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:
-    """The bytes with one to four kinds of damage; possibly, by chance, as they were."""
-    for _ in range(1 + int(rng.geometric(0.6)) % 4):
+    """The bytes with damage of one kind, now and then of more; possibly, by chance, as they were."""
+    for _ in range(min(int(rng.geometric(0.7)), 4)):
         data = DAMAGES[rng.integers(len(DAMAGES))](data, rng) if data else data
     return data
 
@@ -43,13 +43,14 @@ def _with(data: bytes, where: slice, piece: bytes) -> bytes:
 
 def _flip_bits(data: bytes, rng: np.random.Generator) -> bytes:
     changed = bytearray(data)
-    for _ in range(int(rng.integers(1, 9))):
+    for _ in range(min(int(rng.geometric(0.5)), 8)):
         changed[_place(data, rng)] ^= 1 << int(rng.integers(8))
     return bytes(changed)
 
 
 def _set_bytes(data: bytes, rng: np.random.Generator) -> bytes:
-    where = _piece(data, rng)
+    start = _place(data, rng)
+    where = slice(start, start + min(int(rng.geometric(0.3)), 40))
     piece = data[where]
     return _with(data, where, (bytes(len(piece)), b"\xff" * len(piece), rng.bytes(len(piece)))[rng.integers(3)])
 

@@ -7,13 +7,13 @@ over, and rows to predict within a million deviations of the others.
 
 import base64
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 import ssgp
 from ssgp._utils.column_errors import ExtremeValuesError, InfiniteValuesError, UnusableTypeError
@@ -146,11 +146,46 @@ def _check_same(model: Any, other: Any, rows: Any, other_rows: Any, unit: float)
         assert worst < 1e-6, f"in other units the {ask} is {worst:.1e} deviations off"
 
 
+def _in_batches(model: Any, X: Any, y: np.ndarray, rows: Any) -> None:
+    """A forest that is fitted to a table in parts is the one that is fitted to all of it."""
+    if not hasattr(model[-1] if isinstance(model, Pipeline) else model, "fit_batches"):
+        return
+    other: Any = clone(model)
+    bounds = np.linspace(0, len(y), 4).astype(int)
+
+    def read() -> Iterator[tuple[Any, np.ndarray]]:
+        for part in map(slice, bounds[:-1], bounds[1:]):
+            yield (X.slice(part.start, part.stop - part.start) if isinstance(X, pa.Table) else X[part]), y[part]
+
+    if isinstance(other, Pipeline):
+        other[-1].fit_batches(other[0].fit_transform_batches(read))
+    else:
+        other.fit_batches(read())
+    assert laws.same_predictions(model, other, rows), "a fit in batches predicts otherwise"
+
+
+def _more_rows(model: Any, X: Any, y: np.ndarray, rows: Any) -> None:
+    """A model that got its rows one half after the other obeys the laws too."""
+    if not hasattr(model, "partial_fit") or len(y) < 4:
+        return
+    other: Any = clone(model)
+    other.partial_fit(X[::2], y[::2])
+    try:
+        other.partial_fit(X[1::2], y[1::2])
+    except ExtremeValuesError:
+        # In the units of the first half, which stay.
+        return
+    laws.check_predictions(other, rows)
+    laws.check_saved(other, rows)
+
+
 AGAIN: dict[str, Callable[[Any, Any, np.ndarray, Any], None]] = {
     "the same fit": _same_fit,
     "other threads": _other_threads,
     "other target units": _other_target_units,
     "other input units": _other_input_units,
+    "in batches": _in_batches,
+    "more rows": _more_rows,
 }
 
 

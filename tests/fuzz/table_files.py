@@ -16,15 +16,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 from ssgp import TableEncoder
 from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
+from ssgp.cli.columns import ColumnRoles
 from ssgp.cli.errors import CommandError
 from ssgp.cli.targets import numeric_values
+from ssgp.cli.training_tables import StreamedTable, WholeTable
 from ssgp.table_files import TableFileError, TableSource, open_table
 from ssgp.tables.usual_types import with_usual_types
 from ssgp.tables.writing import write_table
-from tests.fuzz.arrow_tables import random_table
+from tests.fuzz.arrow_tables import COLUMNS, PLAIN_COLUMNS, random_table
 from tests.fuzz.damage import damaged
 
 CASES = 700
@@ -33,6 +37,7 @@ SECONDS = 20
 PARQUET, ARROW, TEXT = (".parquet",), (".arrow", ".feather", ".ipc"), (".csv", ".tsv")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 SUFFIXES = (*PARQUET * 5, *ARROW * 2, *TEXT, *(f".csv{end}" for end in COMPRESSED))
+SILENT: Any = lambda *_: None  # noqa: E731  in the place of a display of progress
 # What the encoder and the command line raise on purpose; subclasses, such as those of Arrow, are none of it.
 REFUSALS = (ValueError, InfiniteValuesError, UnusableTypeError, CommandError)
 
@@ -46,9 +51,10 @@ def explicit(seed: int) -> dict[str, Any]:
     """Names and bytes of the files, and whether they are whole."""
     rng = np.random.default_rng(seed)
     suffix = SUFFIXES[rng.integers(len(SUFFIXES))]
-    tables = [random_table(rng)]
+    makers = PLAIN_COLUMNS if rng.random() < 0.5 else COLUMNS
+    tables = [random_table(rng, makers)]
     if rng.random() < 0.15:
-        tables.append(_other_types(tables[0], rng))
+        tables.append(_other_types(tables[0], random_table(rng, makers), bool(rng.random() < 0.5)))
     files = [_written(table, suffix, rng) for table in tables]
     whole = bool(rng.random() < 0.25)
     if not whole:
@@ -70,15 +76,14 @@ def replay(kept: dict[str, Any]) -> None:
         if kept["whole"] and len(paths) == 1:
             _check_against_arrow(table, paths[0])
         if table is not None:
-            _use(table, Path(folder))
+            _use(table)
+            _check_training(paths[0] if len(paths) == 1 else Path(folder), table)
 
 
-def _other_types(table: pa.Table, rng: np.random.Generator) -> pa.Table:
-    """A table with the same names and other columns, some of them of the same type."""
-    other = random_table(rng)
+def _other_types(table: pa.Table, other: pa.Table, same: bool) -> pa.Table:
+    """A table with the same names, and the same columns or those of another table."""
     columns = [other.column(i % other.num_columns) for i in range(table.num_columns)]
-    same = table.num_rows == other.num_rows and rng.random() < 0.5
-    return pa.Table.from_arrays([table.column(0), *columns[1:]] if same else columns, names=table.column_names)
+    return pa.Table.from_arrays(table.columns if same else columns, names=table.column_names)
 
 
 def _written(table: pa.Table, suffix: str, rng: np.random.Generator) -> bytes:
@@ -244,7 +249,7 @@ def _check_against_pandas(table: pa.Table, path: Path) -> None:
             assert np.array_equal(column.to_numpy(), theirs, equal_nan=True), f"column {name!r} differs from pandas"
 
 
-def _use(table: pa.Table, folder: Path) -> None:
+def _use(table: pa.Table) -> None:
     """Do with a table what the commands do with it: learn from it, take targets from it, write it."""
     y = np.arange(table.num_rows, dtype=float)
     odd = y % 2 == 1
@@ -266,7 +271,42 @@ def _use(table: pa.Table, folder: Path) -> None:
         _allowed(lambda name=name: numeric_values(table[name], name))
         _allowed(lambda name=name: TableEncoder().fit(table.select([name]), y))
     for suffix in (".parquet", ".arrow", ".csv"):
-        _check_written(table, folder / f"written{suffix}")
+        with tempfile.TemporaryDirectory() as folder:
+            _check_written(table, Path(folder) / f"written{suffix}")
+
+
+class Recorder(BaseEstimator):
+    """In the place of a regressor: keeps what it is given."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "Recorder":
+        """Keep a table."""
+        self.rows_ = np.column_stack([X, y])
+        return self
+
+    def fit_batches(self, batches: Iterator[tuple[Any, ...]]) -> "Recorder":
+        """Keep the parts of a table."""
+        self.rows_ = np.concatenate([np.column_stack([X, y]) for X, y, *_ in batches])
+        return self
+
+
+def _check_training(path: Path, table: pa.Table) -> None:
+    """What `ssgp fit` learns from is the same where a table is read at once and where it is read in parts."""
+    names = table.column_names
+    targets = [name for name in names if _allowed(lambda name=name: numeric_values(table[name], name)) is not None]
+    if not targets or len(names) < 2:
+        return
+    roles = ColumnRoles(targets[0], [name for name in names if name != targets[0]], [], None)
+    at_once = _allowed(lambda: _encoded(WholeTable(open_table(path), roles, 0.0, 0)))
+    in_parts = _allowed(lambda: _encoded(StreamedTable(open_table(path), roles, 0.0, 0, SILENT)))
+    assert (at_once is None) == (in_parts is None), "read in parts a table is refused, or read at once"
+    assert at_once is None or np.array_equal(at_once, in_parts), "read in parts a table is encoded otherwise"
+
+
+def _encoded(training: Any) -> np.ndarray:
+    """Encoded rows and targets, as a regressor gets them."""
+    recorder = Recorder()
+    training.fit(Pipeline([("encoder", TableEncoder(max_one_hot=3)), ("regressor", recorder)]), SILENT, {})
+    return recorder.rows_
 
 
 def _allowed(use: Callable[[], Any]) -> Any:
