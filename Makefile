@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Works where Debian's python3-venv is missing: the system's pip installs into the environment.
 PIP := $(PYTHON) -m pip --disable-pip-version-check --python $(BIN)/python install --quiet
 
-.PHONY: help demo test quick lint benchmarks compare report experiments page architecture clean
+.PHONY: help demo test quick fuzz lint benchmarks compare report experiments page architecture clean
 
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -17,6 +17,9 @@ test: .venv/test  ## run the tests
 
 quick: .venv/test  ## run the tests that take no time, in under a minute
 	$(BIN)/python -m pytest -n auto -m "not slow"
+
+fuzz: .venv/test  ## cases drawn at random for MINUTES=60 of files, tables and fits; SEED=7 chooses others than today's
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),60) --processes $(or $(PROCESSES),2) $(if $(SEED),--seed $(SEED))
 
 lint: .venv/lint  ## check format, style, types and who imports whom
 	$(BIN)/ruff format --check .

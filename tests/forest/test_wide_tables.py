@@ -37,7 +37,7 @@ def test_leaves_are_linear_in_some_inputs_those_that_matter_among_them(fitted):
 
 def test_a_table_that_is_not_wide_keeps_all_inputs(rng):
     X, y = rng.normal(size=(60, WIDE)), rng.normal(size=60)
-    features = SpectralForestRegressor(**SETTINGS | {"max_iter": 1}).fit(X, y)._fitted.forest.trees[0].features
+    features = SpectralForestRegressor(**{**SETTINGS, "max_iter": 1}).fit(X, y)._fitted.forest.trees[0].features
     assert features.trend_inputs is None
     assert features.n_features == 2 * 10 + 1 + WIDE
 
@@ -48,7 +48,7 @@ def test_learning_and_leaves_have_the_same_inputs(table, monkeypatch):
     monkeypatch.setattr(
         FrequencyLearner, "_learner", lambda self, *args: seen.append(self.trend_inputs) or learn(self, *args)
     )
-    model = SpectralForestRegressor(**SETTINGS | {"max_iter": 1}).fit(*table)
+    model = SpectralForestRegressor(**{**SETTINGS, "max_iter": 1}).fit(*table)
     for tree in model._fitted.forest.trees:
         np.testing.assert_array_equal(tree.features.trend_inputs, seen[0])
 

@@ -8,6 +8,8 @@ from ssgp.forest.boosted_trees import BoostedTrees
 from ssgp.saving.contents import ContentsError
 from ssgp.saving.kinds import kind_of
 
+CASES = 3000
+SECONDS = 10.0
 ODD = (0, 1, -1, -2, 5, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63), 0.5, np.nan, np.inf)
 
 

@@ -22,6 +22,8 @@ from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp.saving import model_files
 from ssgp.saving.model_files import SavedModelError, read_summary
 
+CASES = 400
+SECONDS = 20.0
 FOLDER = Path(__file__).parents[1] / "saving" / "version_0_1_0"
 DTYPES = ("BOOL", "U8", "I8", "I16", "U16", "F16", "BF16", "I32", "U32", "F32", "F64", "I64", "U64", "F8_E4M3", "X9")
 NUMBERS = (0, 1, -1, 2, 3, 7, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), 10**30, 0.5, -0.5, 1e308, 1e-308, True, None)

@@ -33,6 +33,9 @@ class Method(NamedTuple):
     repeats_agree_to: float | None
 
 
+CASES = 30
+
+
 def _recalibrated(seed: int) -> Any:
     """A recalibration of a process that has seen nothing of the table: it is what is fitted."""
     rng = np.random.default_rng(seed)

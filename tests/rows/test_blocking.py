@@ -56,6 +56,23 @@ def test_blocking_sorts_the_rows_by_block(kind, expected, rng):
     np.testing.assert_array_equal(blocked.X[:, 0], X[blocked.y.astype(int), 0])
 
 
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**-60, 2.0**60, 2.0**400])
+@pytest.mark.parametrize("kind", ["tree", "kmeans", "labels", "sampled"])
+def test_units_that_all_inputs_share_change_no_block(kind, unit, rng):
+    """Squares of these, and the largest of them alone, are beyond float32."""
+    X = rng.normal(size=(200, 3)).astype(np.float32)
+    rows = Rows(X, np.arange(200, dtype=np.float32), None, np.array([0, 200]))
+    metric = np.array([3.0, 0.5, 0.7])
+    blocking = Blocking(kind, 4, None, 0) if kind in ("tree", "kmeans") else SampledBlocking(4, 3, 0)
+    if kind == "labels":
+        blocking = Blocking("auto", 4, np.arange(200) % 4, 0)
+        new = rng.normal(size=(50, 3)).astype(np.float32)
+        expected, found = (blocking(rows, metric * factor)[0].assign(new) for factor in (1.0, unit))
+    else:
+        expected, found = (blocking.sort(rows, metric * factor).y for factor in (1.0, unit))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_few_rows_are_one_block():
     assert choose_n_blocks(3, 20) == 1
     assert choose_n_blocks(2_000_000, 20) == 2000

@@ -214,3 +214,11 @@ def test_alone_in_a_file_pickled_and_cloned(tmp_path):
     fresh: Any = clone(encoder)
     assert fresh.get_params() == encoder.get_params()
     assert not hasattr(fresh, "columns_")
+
+
+@pytest.mark.parametrize("kind", ["time", "category"])
+def test_a_time_zone_that_nobody_knows_is_told_with_its_column(kind):
+    times = pa.array([0, 1, 2] * 10).cast(pa.timestamp("s", "Nowhere/City"))
+    with pytest.raises(ValueError, match=r"column 'when' has .*'Nowhere/City'") as refusal:
+        TableEncoder(kinds={"when": kind}).fit(pa.table({"when": times, "x": range(30)}))
+    assert type(refusal.value) is ValueError

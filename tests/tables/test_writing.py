@@ -57,3 +57,16 @@ def test_a_place_that_takes_no_files_is_refused(monkeypatch):
     monkeypatch.setattr("ssgp.tables.writing.check_place", full)
     with pytest.raises(TableFileError, match=r"cannot save the table to 'a.csv': no space left"):
         check_output("a.csv")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "column"),
+    [(".csv", pa.array([[1], [2]])), (".parquet", pa.array([(1, 2, 3), None], pa.month_day_nano_interval()))],
+    ids=["lists in CSV", "intervals in Parquet"],
+)
+def test_a_column_that_the_format_cannot_hold_is_named(suffix, column, tmp_path):
+    path = tmp_path / f"out{suffix}"
+    table = pa.table({"fine": [1, 2], "odd": column})
+    with pytest.raises(TableFileError, match=rf"cannot write column 'odd' to .*out{suffix}' as (CSV|Parquet): "):
+        write_table([table], path)
+    assert not list(tmp_path.iterdir())

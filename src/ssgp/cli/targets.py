@@ -1,5 +1,7 @@
 """Targets and weights as numbers."""
 
+from typing import Any
+
 import pyarrow as pa
 
 from ssgp._utils.arrays import Array
@@ -16,16 +18,25 @@ def numeric_values(column: Column, name: str, role: str = "the target") -> Array
     """A column as floats, NaN where a value is missing; an error if it cannot have the role, such as the target."""
     holds = family(column.type)
     if holds not in NUMERIC:
-        example = next((value for value in column.to_pylist() if not _is_number(value)), None)
+        texts = [text for text in map(_as_text, column) if text]
+        example = next((text for text in texts if not _is_number(text)), next(iter(texts), None))
         raise CommandError(
-            f"column {name!r} cannot be {role}: it holds {holds}, such as {str(example)!r}, and it has to hold numbers"
+            f"column {name!r} cannot be {role}: it holds {holds}, such as {example!r}, and it has to hold numbers"
         )
     return numbers(column.cast(pa.float64()) if holds == "nothing" else column, name)
 
 
-def _is_number(value: object) -> bool:
+def _as_text(value: Any) -> str | None:  # noqa: ANN401  pyarrow.Scalar has no annotations
+    """A value in words, None where it is missing; Arrow has times that Python has not."""
     try:
-        float(str(value))
+        return str(value.as_py()) if value.is_valid else None
+    except (OverflowError, ValueError):
+        return f"{value.type} beyond the year 9999"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
     except ValueError:
-        return value is None
+        return False
     return True

@@ -49,7 +49,7 @@ class Blocking:
 
     def __call__(self, rows: Rows, metric: Array) -> tuple[Partition, Rows]:
         """The partition, and the rows sorted by its blocks."""
-        metric = metric.astype(np.float32)
+        metric = _relative(metric)
         if self.labels is not None:
             partition, labels = NearestRow.fit(rows.X, self.labels, metric), self.labels
         else:
@@ -84,7 +84,7 @@ class SampledBlocking:
         """Rows (in random order) of the blocks that are taken, sorted by block."""
         rng = np.random.default_rng(self.seed)
         sample = rows.X[: SAMPLED_ROWS_PER_BLOCK * self.n_blocks]
-        tree, _ = grow_tree(sample, self.n_blocks, rng, metric.astype(np.float32))
+        tree, _ = grow_tree(sample, self.n_blocks, rng, _relative(metric))
         block = tree.assign(rows.X)
         # Rows that are alike are in one block, and may leave others empty.
         filled = np.unique(block)
@@ -95,6 +95,11 @@ class SampledBlocking:
         kept = np.flatnonzero(labels >= 0)
         kept = kept[_rank(labels[kept], len(chosen)) < MOST_TIMES * len(rows.y) / self.n_blocks]
         return rows.reorder(kept, np.array([0, len(kept)])).sort_by(labels[kept], len(chosen))
+
+
+def _relative(metric: Array) -> Array:
+    """The metric in float32, over a power of two: blocks depend on ratios, and squares of units may overflow."""
+    return np.ldexp(metric, -np.frexp(metric.max())[1]).astype(np.float32)
 
 
 def _rank(labels: Indices, n_blocks: int) -> Indices:

@@ -1,7 +1,8 @@
 """Any table as an Arrow table, and its columns as arrays of numbers, texts and times."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.utils import check_array
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.column_errors import InfiniteValuesError
+from ssgp.tables.usual_types import with_usual_types
 
-__all__ = ["Column", "compute", "family", "instants", "is_array", "numbers", "texts", "to_table"]
+__all__ = ["Column", "compute", "family", "instants", "is_array", "named_arrow_errors", "numbers", "texts", "to_table"]
 
 # A pyarrow.ChunkedArray: pyarrow has no annotations, and makes its functions when it is imported.
 Column = Any
@@ -35,7 +37,7 @@ def to_table(X: Any) -> pa.Table:  # noqa: ANN401
     name, times = Counter(table.column_names).most_common(1)[0] if table.num_columns else ("", 0)
     if times > 1:
         raise ValueError(f"X has {times} columns called {name!r}; names must be different")
-    return table
+    return with_usual_types(table)
 
 
 def _from_table(X: Any) -> Any:  # noqa: ANN401
@@ -72,6 +74,15 @@ def _from_array(X: Any) -> Any:  # noqa: ANN401
         return X
     array = check_array(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
     return pa.table({f"x{i}": column for i, column in enumerate(np.asarray(array).T)})
+
+
+@contextmanager
+def named_arrow_errors(name: str) -> Iterator[None]:
+    """Context in which what Arrow cannot do with a column is an error that names it."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError) as error:
+        raise ValueError(f"column {name!r} has values that cannot be encoded: {error}") from error
 
 
 def family(kind: pa.DataType) -> str:

@@ -18,7 +18,7 @@ from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
 from ssgp.saving.contents import list_of, made_of, mapping_of, optional, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
-from ssgp.tables.arrow_columns import Column, family, is_array, to_table
+from ssgp.tables.arrow_columns import Column, family, is_array, named_arrow_errors, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
 from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, TargetMeans, Time
@@ -284,7 +284,11 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
     def _encode(self, table: pa.Table) -> Array:
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
-        return np.column_stack([column.encode(self._column(table, column.name)) for column in used])
+        return np.column_stack([self._encode_column(table, column) for column in used])
+
+    def _encode_column(self, table: pa.Table, encoding: ColumnEncoding) -> Array:
+        with named_arrow_errors(encoding.name):
+            return encoding.encode(self._column(table, encoding.name))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of the features, each beginning with that of its column.

@@ -11,7 +11,7 @@ from sklearn.preprocessing import TargetEncoder
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.column_errors import UnusableTypeError
-from ssgp.tables.arrow_columns import Column, compute, family, instants, numbers, texts
+from ssgp.tables.arrow_columns import Column, compute, family, instants, named_arrow_errors, numbers, texts
 from ssgp.tables.encodings import (
     DAY,
     MISSING_TIME,
@@ -86,6 +86,10 @@ class ColumnFitter:
 
     def __call__(self, column: Column, name: str, chosen: str | None) -> tuple[ColumnEncoding, Array]:
         """Fit the encoding of a column; return it, and the encoded rows, cross-fitted where they depend on targets."""
+        with named_arrow_errors(name):
+            return self._fit(column, name, chosen)
+
+    def _fit(self, column: Column, name: str, chosen: str | None) -> tuple[ColumnEncoding, Array]:
         kind = kind_of(column, name, chosen)
         if kind == "drop":
             encoding = Dropped(name, "as asked for" if chosen == "drop" else "all values are missing")

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from ssgp.tables.formats import TableFormat, Types, cast_columns, without_compression
+from ssgp.tables.usual_types import usual_schema, with_usual_types
 
 __all__ = ["BATCH_ROWS", "TableFile", "TableFileError", "gathered", "one_line"]
 
@@ -47,9 +48,14 @@ class TableFile:
         try:
             with self.open() as handle, _decompressed(handle, self.name) as data:
                 yield data
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowKeyError, pa.ArrowNotImplementedError, OSError) as error:
-            reason = self._with_column_name(one_line(error))
-            raise TableFileError(f"{self.name!r} cannot be read as {self.format.name}: {reason}") from error
+        except MemoryError as error:
+            reason = f"{one_line(error) or 'no memory left'}; it is damaged, or larger than the memory"
+            raise self._unreadable(reason) from error
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise self._unreadable(self._with_column_name(one_line(error))) from error
+
+    def _unreadable(self, reason: str) -> TableFileError:
+        return TableFileError(f"{self.name!r} cannot be read as {self.format.name}: {reason}")
 
     def _with_column_name(self, message: str) -> str:
         """Arrow's message with the name of a column of a CSV file, where Arrow has its number."""
@@ -66,7 +72,7 @@ class TableFile:
         name, times = next(iter(Counter(self._column_names(schema)).most_common(1)), ("", 0))
         if times > 1:
             raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
-        return schema
+        return usual_schema(schema)
 
     def _column_names(self, schema: pa.Schema) -> list[str]:
         try:
@@ -79,14 +85,15 @@ class TableFile:
     def batches(self, schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
         """Rows in order, in batches of at most `rows`, with the columns and types of a schema."""
         with self.opened() as data:
-            stored = (pa.Table.from_batches([batch]) for batch in self.format.batches(data, schema, rows))
+            # Before they are joined: arrays that point beyond their ends cannot be copied.
+            stored = (_sound(pa.Table.from_batches([batch])) for batch in self.format.batches(data, schema, rows))
             for table in gathered(stored, rows):
                 yield from _slices(cast_columns(table, schema), rows)
 
     def read(self, columns: Sequence[str], types: Types) -> pa.Table:
         """All rows of these columns."""
         with self.opened() as data:
-            return self.format.read(data, columns, types).select(list(columns))
+            return _sound(self.format.read(data, columns, types).select(list(columns)))
 
     def retyped(self, table: pa.Table, schema: pa.Schema) -> pa.Table:
         """All rows, which were read before, with the types of a schema."""
@@ -134,6 +141,19 @@ def gathered(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
 def _joined(tables: list[pa.Table]) -> pa.Table:
     """Tables of one schema as one, each of its columns in one piece."""
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+
+
+def _sound(table: pa.Table) -> pa.Table:
+    """The table in usual types; an error where arrays point beyond their ends or text is not UTF-8, as Arrow trusts."""
+    for field in table.schema:
+        column = table[field.name]
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {field.name!r}: {error}") from error
+        if column.null_count and not field.nullable:
+            raise pa.ArrowInvalid(f"column {field.name!r}: values are missing, and the file says that none are")
+    return with_usual_types(table)
 
 
 def _slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:

@@ -1,15 +1,17 @@
 """Tables written to files in batches, whole or not at all."""
 
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 
 from ssgp._utils.whole_file import FilePath, check_place, whole_file
-from ssgp.tables.formats import FORMATS
-from ssgp.tables.table_file import TableFileError
+from ssgp.tables.formats import FORMATS, TableFormat
+from ssgp.tables.table_file import TableFileError, one_line
 
 __all__ = ["check_output", "write_table"]
 
@@ -47,8 +49,35 @@ def write_table(tables: Iterable[pa.Table], path: FilePath) -> int:
     first = next(others)
     n_rows, format = 0, FORMATS[Path(path).suffix.lower()]
     schema = format.writable(first.schema)
-    with whole_file(path) as part, format.writer(str(part), schema) as writer:
-        for table in chain([first], others):
-            writer.write_table(table.cast(schema))
-            n_rows += table.num_rows
+    with whole_file(path) as part:
+        with _named_refusals(path, format, first):
+            opened = format.writer(str(part), schema)
+        with opened as writer:
+            for table in chain([first], others):
+                with _named_refusals(path, format, table):
+                    writer.write_table(table.cast(schema))
+                n_rows += table.num_rows
     return n_rows
+
+
+@contextmanager
+def _named_refusals(path: FilePath, format: TableFormat, table: pa.Table) -> Iterator[None]:
+    """Context in which a table that the format cannot hold is an error that names the first such column."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        columns = (f"column {name!r} " for name in table.column_names if not _is_writable(format, table.select([name])))
+        raise TableFileError(
+            f"cannot write {next(columns, '')}to {os.fspath(path)!r} as {format.name}: {one_line(error)}"
+        ) from error
+
+
+def _is_writable(format: TableFormat, table: pa.Table) -> bool:
+    schema = format.writable(table.schema)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with format.writer(os.path.join(folder, "column"), schema) as writer:
+                writer.write_table(table.cast(schema))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            return False
+    return True

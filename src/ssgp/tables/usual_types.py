@@ -1,0 +1,53 @@
+"""Columns in types that Arrow can compute with: some of its newer ones it reads, but neither filters nor casts."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+__all__ = ["usual_schema", "with_usual_types"]
+
+compute: Any = pyarrow.compute
+
+VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
+def usual_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema that a table has after `with_usual_types`."""
+    return pa.schema([field.with_type(_usual(field.type)) for field in schema])
+
+
+def with_usual_types(table: pa.Table) -> pa.Table:
+    """The same values, views of text as text, and runs of equal values as values; other columns as they are."""
+    schema = usual_schema(table.schema)
+    if schema.types == table.schema.types:
+        return table
+    columns = [_converted(table.column(i), kind) for i, kind in enumerate(schema.types)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _usual(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _usual(kind.value_type), kind.ordered)
+    if pa.types.is_run_end_encoded(kind):
+        return _usual(kind.value_type)
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_usual(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_usual(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_usual(field.type)) for field in kind])
+    return VIEWS.get(kind, kind)
+
+
+def _converted(column: Any, kind: pa.DataType) -> Any:  # noqa: ANN401  pyarrow.ChunkedArray has no annotations
+    return column if column.type == kind else pa.chunked_array([_array(chunk, kind) for chunk in column.chunks], kind)
+
+
+def _array(array: Any, kind: pa.DataType) -> Any:  # noqa: ANN401
+    if pa.types.is_dictionary(kind):
+        values = array.dictionary.cast(kind.value_type)
+        return pa.DictionaryArray.from_arrays(array.indices, values, ordered=kind.ordered)
+    if not pa.types.is_run_end_encoded(array.type):
+        return array.cast(kind)
+    return compute.run_end_decode(array) if array.type.value_type == kind else pa.array(array.to_pylist(), kind)
