@@ -157,7 +157,7 @@ def _in_batches(model: Any, X: Any, y: np.ndarray, rows: Any) -> None:
         for part in map(slice, bounds[:-1], bounds[1:]):
             yield (X.slice(part.start, part.stop - part.start) if isinstance(X, pa.Table) else X[part]), y[part]
 
-    if isinstance(other, Pipeline):
+    if isinstance(model, Pipeline):
         other[-1].fit_batches(other[0].fit_transform_batches(read))
     else:
         other.fit_batches(read())
