@@ -113,7 +113,7 @@ def _one_number_per_row(sample_weight: ArrayLike, X: ArrayLike) -> Array:
     """Weights as floats, one number given for all rows or one for each."""
     n_rows = _num_samples(X)
     try:
-        numbers = check_array(sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+        numbers = check_array(sample_weight, dtype=cast(Any, np.float64), ensure_2d=False, ensure_all_finite=False)
     except (TypeError, ValueError) as error:
         raise WeightError(f"sample_weight must have a number for each of the {n_rows:,} rows: {error}") from error
     weight = np.full(n_rows, float(numbers)) if numbers.ndim == 0 else numbers
