@@ -134,9 +134,9 @@ def test_a_weight_of_two_is_a_row_twice(objective, rng, draw, hyperparameters):
 
 def test_great_weights_are_summed_precisely(rng, hyperparameters):
     """Sums in float64 of features that were weighted in float32 are not positive definite."""
-    X, y = rng.normal(size=(60, D)).astype(np.float32), rng.normal(size=60).astype(np.float32)
-    weight = (1e7 * rng.uniform(0.5, 1.5, 60)).astype(np.float32)
-    frequencies = 0.1 * rng.normal(size=(30, D)).astype(np.float32)
+    X, y = rng.normal(size=(200, D)).astype(np.float32), rng.normal(size=200).astype(np.float32)
+    weight = (1e7 * rng.uniform(0.5, 1.5, 200)).astype(np.float32)
+    frequencies = (0.1 * rng.normal(size=(60, D))).astype(np.float32)
     found = LocalObjective()(Block(X, y, weight), Draw(frequencies), hyperparameters)
     assert np.isfinite(found.value)
     assert np.isfinite(found.frequencies).all()
