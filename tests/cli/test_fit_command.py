@@ -126,6 +126,12 @@ class TestFit:
         heights = table["height"].to_numpy()
         assert summary["notes"]["target_mean"] == pytest.approx(np.average(heights, weights=twice["weight"].to_numpy()))
 
+    def test_little_weight_is_warned_of_by_the_name_of_its_column(self, tmp_path):
+        rows = "".join(f"{i},{i % 3},0.08\n" for i in range(50))
+        (tmp_path / "t.csv").write_text(f"x,y,often\n{rows}")
+        arguments = ("--target", "y", "--weight", "often", "--model", "ssgp", *SMALL_SSGP, "--out", tmp_path / "m")
+        assert "warning: --weight often: sums to 4 for 50 rows" in run("fit", tmp_path / "t.csv", *arguments)[2]
+
     def test_weights_of_rows_without_a_target_do_not_matter(self, tmp_path):
         rows = "".join(f"{i},{i},1\n" for i in range(20))
         (tmp_path / "t.csv").write_text(f"x,y,w\n1,,\n2,,-1\n3,,inf\n{rows}", encoding="utf-8")

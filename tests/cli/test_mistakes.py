@@ -47,6 +47,11 @@ class TestMistakes:
             (["train.csv", "--target", "when"], 1, "it holds times"),
             (["train.csv", "--target", "height", "--weight", "north"], 1, "it is missing, negative or infinite in "),
             (
+                ["shares.csv", "--target", "y", "--weight", "w", "--model", "ssgp"],
+                1,
+                "error: --weight w: the column sums to 1: a row of weight k counts for k rows",
+            ),
+            (
                 ["weights.csv", "--target", "height", "--weight", "w"],
                 1,
                 "in 2 of 3 rows, the first in row 3 of the table",
@@ -90,6 +95,7 @@ class TestMistakes:
         Path("one.csv").write_text("east,height\n1,2\n")
         Path("table.xlsx").write_text("")
         Path("weights.csv").write_text("east,height,w\n1,,\n1,2,3\n2,3,-1\n3,4,\n")
+        Path("shares.csv").write_text("x,y,w\n" + "".join(f"{i},{i % 3},0.05\n" for i in range(20)))
         Path("latin.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("latin-1"))
         Path("latin_values.csv").write_bytes("ort,y\nKöln,2\nBonn,4\n".encode("latin-1"))
         Path("infinite.csv").write_text("x,y\n1,\ninf,2\n3,4\n")

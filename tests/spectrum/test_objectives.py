@@ -148,3 +148,13 @@ def test_a_trend_of_some_inputs_is_that_of_the_others_left_out(rng):
     np.testing.assert_allclose(some.frequencies[:, kept], alone.frequencies, rtol=1e-9)
     np.testing.assert_allclose(some.log_lengthscale[kept], alone.log_lengthscale, rtol=1e-9)
     np.testing.assert_array_equal(some.log_lengthscale[[1, 3]], 0.0)
+
+
+def test_great_weights_are_summed_precisely(rng, hyperparameters):
+    """Sums in float64 of features that were weighted in float32 are not positive definite."""
+    X, y = rng.normal(size=(200, D)).astype(np.float32), rng.normal(size=200).astype(np.float32)
+    weight = (1e7 * rng.uniform(0.5, 1.5, 200)).astype(np.float32)
+    frequencies = (0.1 * rng.normal(size=(60, D))).astype(np.float32)
+    found = LocalObjective()(Block(X, y, weight), Draw(frequencies), hyperparameters)
+    assert np.isfinite(found.value)
+    assert np.isfinite(found.frequencies).all()

@@ -97,10 +97,10 @@ def check_rows(
 def check_weights(sample_weight: ArrayLike, X: ArrayLike, whole: bool = True) -> Array:
     """Numbers of rows that each row of X counts for, shape (n,); some are zero, not all."""
     weight = _one_number_per_row(sample_weight, X)
-    for found, what in ((~np.isfinite(weight), "not finite"), (weight < 0.0, "negative")):
+    for found, rule in ((~np.isfinite(weight), "be finite"), (weight < 0.0, "not be negative")):
         if found.any():
             raise WeightError(
-                f"sample_weight must not be {what}: it says how many rows each row counts for, and is "
+                f"sample_weight must {rule}: it says how many rows each row counts for, and is "
                 f"{weight[found][0]} in row {int(np.argmax(found))} ({int(found.sum()):,} of {len(weight):,} rows)"
             )
     least = weight.min(initial=np.inf, where=weight > 0)
