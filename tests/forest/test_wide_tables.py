@@ -10,11 +10,14 @@ import pytest
 import ssgp
 from ssgp import SpectralForestRegressor
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE
+from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.learning import FrequencyLearner
 from ssgp.metrics import rmse
 
-SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 20, "n_frequencies": 10, "random_state": 0}
-N_ROWS, N_INPUTS = 500, WIDE + 50
+pytestmark = pytest.mark.slow
+
+SETTINGS: dict[str, Any] = {"n_trees": 2, "max_iter": 20, "n_frequencies": 10, "random_state": 0}
+N_ROWS, N_INPUTS = 400, WIDE + 50
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def test_leaves_are_linear_in_some_inputs_those_that_matter_among_them(fitted):
 def test_a_table_that_is_not_wide_keeps_all_inputs(rng):
     X, y = rng.normal(size=(60, WIDE)), rng.normal(size=60)
     features = SpectralForestRegressor(**SETTINGS | {"max_iter": 1}).fit(X, y)._fitted.forest.trees[0].features
-    assert features.trend_inputs is None
+    assert type(features) is LeafFeatures
     assert features.n_features == 2 * 10 + 1 + WIDE
 
 
@@ -55,8 +58,8 @@ def test_learning_and_leaves_have_the_same_inputs(table, monkeypatch):
 
 def test_the_function_is_learned(table, rng):
     X, y = table
-    model = SpectralForestRegressor(n_trees=3, max_iter=150, random_state=0).fit(X[:400], y[:400])
-    assert rmse(y[400:], model.predict(X[400:])) < 0.6 * y[400:].std()
+    model = SpectralForestRegressor(n_trees=3, max_iter=150, random_state=0).fit(X[:300], y[:300])
+    assert rmse(y[300:], model.predict(X[300:])) < 0.6 * y[300:].std()
 
 
 def test_a_saved_model_predicts_the_same(fitted, table, tmp_path):
@@ -93,9 +96,9 @@ def test_parts_give_the_same_forest(table, monkeypatch):
 
 def test_rows_are_added(table):
     X, y = table
-    model = SpectralForestRegressor(**SETTINGS).partial_fit(X[:400], y[:400])
+    model = SpectralForestRegressor(**SETTINGS).partial_fit(X[:300], y[:300])
     before = model._fitted.forest.trees[0].features.trend_inputs
-    model.partial_fit(X[400:], y[400:])
+    model.partial_fit(X[300:], y[300:])
     np.testing.assert_array_equal(model._fitted.forest.trees[0].features.trend_inputs, before)
     model.partial_fit(X[:50], y[:50], n_steps=2)
     assert np.isfinite(model.predict(X)).all()
@@ -125,7 +128,6 @@ def peak_of_fit(n_inputs, max_memory):
     return int(done.stdout) * (1 if sys.platform == "darwin" else 1024)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the system does not tell the peak")
 @pytest.mark.parametrize(("n_inputs", "max_memory"), [(200, 2**28), (1000, 2**28), (5000, 2**29)])
 def test_memory_is_kept_to(n_inputs, max_memory):

@@ -95,9 +95,10 @@ default="squared-exponential"
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
         depend on the machine's speed.
     max_memory : float or "auto", default="auto"
-        Bytes that `fit` may take besides the table it is given and a copy of it in float32, 2 GB by default.
-        Frequencies are learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all
-        rows fill the leaves. `fit_batches` keeps to it whatever the number of rows.
+        Bytes that `fit` may take besides the table it is given and a copy of it in float32, 2 GB by default. Where
+        they are few, there are fewer frequencies and fewer trees are fitted at the same time; what needs more is
+        refused. Frequencies are learned and trees grown on a random sample of at most an eighth of it, or 4,000,000
+        rows; all rows fill the leaves. `fit_batches` keeps to it whatever the number of rows.
     keep_rows : bool or "auto", default="auto"
         Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
         they take less than 4 MB, or where the first call is `partial_fit`.
