@@ -130,16 +130,22 @@ def test_fewer_frequencies_are_taken_where_memory_is_short():
     assert little.trees_at_once == 1 < plenty.trees_at_once
 
 
+def number_after(words, error):
+    found = re.search(rf"{words} ([\d,]+)", str(error.value))
+    assert found
+    return int(found[1].replace(",", ""))
+
+
 @pytest.mark.parametrize(
     ("n_inputs", "given", "memory"), [(8, {"n_frequencies": 2000, "leaf_size": 5000}, 2**31), (5000, {}, 2**26)]
 )
 def test_what_needs_more_memory_is_refused_with_a_way_out_that_works(n_inputs, given, memory):
     with pytest.raises(ValueError, match="max_memory") as error:
         sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given)
-    enough = int(re.search(r"raise max_memory to ([\d,]+) bytes", str(error.value))[1].replace(",", ""))
+    enough = number_after("raise max_memory to", error)
     assert sizes(20_000, n_inputs, MemoryShares.of(enough, n_inputs), **given).trees_at_once == 1
     if given:
-        fewer = int(re.search(r"set n_frequencies to at most (\d+)", str(error.value))[1])
+        fewer = number_after("set n_frequencies to at most", error)
         sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given | {"n_frequencies": fewer})
         with pytest.raises(ValueError, match="max_memory"):
             sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given | {"n_frequencies": fewer + 1})
