@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import naive_features
-from ssgp.forest.leaf_features import TILE_ROWS, LeafFeatures
+from ssgp.forest.leaf_features import TILE_ROWS, LeafFeatures, WideLeafFeatures
 
 
 @pytest.mark.parametrize(("m", "d"), [(5, 3), (1, 1), (4, 7)])
@@ -52,3 +52,9 @@ def test_a_trend_of_some_inputs_against_one_at_a_time(n, rng):
         assert phi.dtype == np.float32
     assert features.n_features == 2 * 4 + 1 + 2
     assert features(np.zeros((3, 5, 6), np.float32)).shape == (3, 5, 11)
+
+
+@pytest.mark.parametrize(("inputs", "slopes"), [([0, 3], [1.0, 1.0]), ([-1], [1.0]), ([0, 1], [1.0]), ([[0]], [[1.0]])])
+def test_a_trend_of_inputs_that_there_are_not_is_refused(inputs, slopes):
+    with pytest.raises(ValueError, match="a trend"):
+        WideLeafFeatures(np.zeros((4, 3), np.float32), 2, np.array(inputs), np.array(slopes, np.float32))

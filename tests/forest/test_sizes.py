@@ -1,5 +1,6 @@
 """Sizes that nobody has to choose."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -130,7 +131,9 @@ def test_fewer_frequencies_are_taken_where_memory_is_short():
 
 
 def number_after(words, error):
-    return int(str(error.value).split(words)[1].split()[0].strip(".,;:)").replace(",", ""))
+    found = re.search(rf"{words} ([\d,]+)", str(error.value))
+    assert found
+    return int(found[1].replace(",", ""))
 
 
 @pytest.mark.parametrize(
@@ -139,10 +142,10 @@ def number_after(words, error):
 def test_what_needs_more_memory_is_refused_with_a_way_out_that_works(n_inputs, given, memory):
     with pytest.raises(ValueError, match="max_memory") as error:
         sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given)
-    enough = number_after("raise max_memory to ", error)
+    enough = number_after("raise max_memory to", error)
     assert sizes(20_000, n_inputs, MemoryShares.of(enough, n_inputs), **given).trees_at_once == 1
     if given:
-        fewer = number_after("set n_frequencies to at most ", error)
+        fewer = number_after("set n_frequencies to at most", error)
         sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given | {"n_frequencies": fewer})
         with pytest.raises(ValueError, match="max_memory"):
             sizes(20_000, n_inputs, MemoryShares.of(memory, n_inputs), **given | {"n_frequencies": fewer + 1})

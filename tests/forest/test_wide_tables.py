@@ -10,11 +10,15 @@ import pytest
 import ssgp
 from ssgp import SpectralForestRegressor
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE
+from ssgp.forest.leaf_features import LeafFeatures, WideLeafFeatures
 from ssgp.forest.learning import FrequencyLearner
 from ssgp.metrics import rmse
 
-SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 20, "n_frequencies": 10, "random_state": 0}
-N_ROWS, N_INPUTS = 500, WIDE + 50
+pytestmark = pytest.mark.slow
+
+SETTINGS: dict[str, Any] = {"n_trees": 2, "max_iter": 20, "n_frequencies": 10, "random_state": 0}
+QUICK: dict[str, Any] = SETTINGS | {"max_iter": 1}
+N_ROWS, N_INPUTS = 400, WIDE + 50
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +33,21 @@ def fitted(table):
     return SpectralForestRegressor(**SETTINGS).fit(*table)
 
 
+def trend_inputs(tree):
+    assert isinstance(tree.features, WideLeafFeatures)
+    return tree.features.trend_inputs
+
+
 def test_leaves_are_linear_in_some_inputs_those_that_matter_among_them(fitted):
     for tree in fitted._fitted.forest.trees:
         assert tree.features.n_features == 2 * 10 + 1 + CHOSEN_INPUTS
-        assert {5, 320} <= set(tree.features.trend_inputs)
+        assert {5, 320} <= set(trend_inputs(tree))
 
 
 def test_a_table_that_is_not_wide_keeps_all_inputs(rng):
     X, y = rng.normal(size=(60, WIDE)), rng.normal(size=60)
-    features = SpectralForestRegressor(**{**SETTINGS, "max_iter": 1}).fit(X, y)._fitted.forest.trees[0].features
-    assert features.trend_inputs is None
+    features = SpectralForestRegressor(**QUICK).fit(X, y)._fitted.forest.trees[0].features
+    assert type(features) is LeafFeatures
     assert features.n_features == 2 * 10 + 1 + WIDE
 
 
@@ -48,15 +57,27 @@ def test_learning_and_leaves_have_the_same_inputs(table, monkeypatch):
     monkeypatch.setattr(
         FrequencyLearner, "_learner", lambda self, *args: seen.append(self.trend_inputs) or learn(self, *args)
     )
-    model = SpectralForestRegressor(**{**SETTINGS, "max_iter": 1}).fit(*table)
+    model = SpectralForestRegressor(**QUICK).fit(*table)
     for tree in model._fitted.forest.trees:
-        np.testing.assert_array_equal(tree.features.trend_inputs, seen[0])
+        np.testing.assert_array_equal(trend_inputs(tree), seen[0])
+
+
+def test_rows_that_calibrate_have_no_part_in_learning(table, monkeypatch):
+    """Held-out rows are the last of the sample, a tenth in each fold, and half of the rows at most."""
+    seen = []
+    learn = FrequencyLearner.learn
+    monkeypatch.setattr(FrequencyLearner, "learn", lambda self, *args: seen.append(self.rows) or learn(self, *args))
+    X, y = np.tile(table[0], (4, 1)), np.tile(table[1], 4)
+    SpectralForestRegressor(**QUICK).fit(X, y)
+    SpectralForestRegressor(**QUICK).fit(*table)
+    SpectralForestRegressor(**QUICK).fit(table[0][:, :WIDE], table[1])
+    assert [len(rows.y) for rows in seen] == [len(y) - 4 * (len(y) // 10), N_ROWS // 2, N_ROWS]
 
 
 def test_the_function_is_learned(table, rng):
     X, y = table
-    model = SpectralForestRegressor(n_trees=3, max_iter=150, random_state=0).fit(X[:400], y[:400])
-    assert rmse(y[400:], model.predict(X[400:])) < 0.6 * y[400:].std()
+    model = SpectralForestRegressor(n_trees=3, max_iter=150, random_state=0).fit(X[:300], y[:300])
+    assert rmse(y[300:], model.predict(X[300:])) < 0.6 * y[300:].std()
 
 
 def test_a_saved_model_predicts_the_same(fitted, table, tmp_path):
@@ -93,10 +114,10 @@ def test_parts_give_the_same_forest(table, monkeypatch):
 
 def test_rows_are_added(table):
     X, y = table
-    model = SpectralForestRegressor(**SETTINGS).partial_fit(X[:400], y[:400])
-    before = model._fitted.forest.trees[0].features.trend_inputs
-    model.partial_fit(X[400:], y[400:])
-    np.testing.assert_array_equal(model._fitted.forest.trees[0].features.trend_inputs, before)
+    model = SpectralForestRegressor(**SETTINGS).partial_fit(X[:300], y[:300])
+    before = trend_inputs(model._fitted.forest.trees[0])
+    model.partial_fit(X[300:], y[300:])
+    np.testing.assert_array_equal(trend_inputs(model._fitted.forest.trees[0]), before)
     model.partial_fit(X[:50], y[:50], n_steps=2)
     assert np.isfinite(model.predict(X)).all()
 
@@ -125,7 +146,6 @@ def peak_of_fit(n_inputs, max_memory):
     return int(done.stdout) * (1 if sys.platform == "darwin" else 1024)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the system does not tell the peak")
 @pytest.mark.parametrize(("n_inputs", "max_memory"), [(200, 2**28), (1000, 2**28), (5000, 2**29)])
 def test_memory_is_kept_to(n_inputs, max_memory):

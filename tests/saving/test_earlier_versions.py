@@ -149,5 +149,6 @@ def test_names_in_files_do_not_change():
         "VariationalMap",
         "Waves",
         "WeightPosterior",
+        "WideWaves",
         "cKDTree",
     ]

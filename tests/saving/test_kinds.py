@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ssgp.saving.contents import Contents, ContentsError, integer, list_of, optional, text
+from ssgp.saving.contents import Contents, ContentsError, integer, list_of, text
 from ssgp.saving.kinds import Kind, Kinds, kind_of, stored, stored_by
 
 
@@ -20,19 +20,17 @@ class Plain:
 
 
 @stored(
-    {"length": integer(), "lanes": integer(1, 8), "name": optional(text())},
+    {"length": integer(), "lanes": integer(1, 8)},
     name="Road",
     relations=lambda parts: [(parts.lanes is None or parts.lanes <= parts.length, "streets are longer than wide")],
     renamed={"length": "long"},
     removed={"colour": "grey"},
-    added=("name",),
     caches={"twice": integer()},
 )
 @dataclass
 class Street:
     length: int
     lanes: int = 2
-    name: str | None = None
 
     @cached_property
     def twice(self):
@@ -79,10 +77,6 @@ class TestDataclass:
     def test_has_its_defaults_for_parts_that_a_file_does_not_have(self):
         assert kind(Street).build({"long": 5}) == Street(5, 2)
         assert kind(Plain).build({"width": 1}) == Plain(1, ["none"])
-
-    def test_leaves_out_what_came_later_and_is_not_there(self):
-        assert kind(Street).parts(Street(5, name="High"))["name"] == "High"
-        assert "name" not in kind(Street).parts(Street(5))
 
     def test_refuses_what_it_can_no_longer_be(self):
         with pytest.raises(ContentsError, match=r"Road.colour: 'red' has no effect any more"):

@@ -10,10 +10,11 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget
 from ssgp._utils.progress import StepHooks
+from ssgp._utils.wide import WIDE
 from ssgp.forest.builder import ForestBuilder
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.half_precision import HalfPrecision
-from ssgp.forest.leaf_features import LeafFeatures
+from ssgp.forest.leaf_features import LeafFeatures, WideLeafFeatures
 from ssgp.forest.learning import FrequencyLearner, feature_importances
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.settings import ForestSettings
@@ -33,7 +34,7 @@ __all__ = ["CHECKPOINTED", "fit_forest", "learn_more", "refit_forest"]
 # Classes that finished parts of a fit are made of.
 CHECKPOINTED = (
     *(BisectingTree, HalfPrecision, LeafFeatures, LeaveOneOut),
-    *(Level, NoisePrior, SpectralTree, TreeSkeleton),
+    *(Level, NoisePrior, SpectralTree, TreeSkeleton, WideLeafFeatures),
 )
 # Makes hooks for a number of steps and a function that returns the estimator's attributes as they would be if learning
 # stopped now.
@@ -65,7 +66,7 @@ def fit_forest(
     make_hooks : callable
         Makes what is told of every step and tree, and of the end.
     """
-    learner = FrequencyLearner(rows.sample, settings, budget, start)
+    learner = FrequencyLearner(_learning_rows(rows.sample, settings), settings, budget, start)
     return _learn_and_build(learner, learner.choose_kernel(), rows, units, make_hooks)
 
 
@@ -73,8 +74,22 @@ def learn_more(
     last: FittedForest, rows: TrainingRows, settings: ForestSettings, n_steps: int, make_hooks: MakeHooks
 ) -> FittedForest:
     """So many more learning steps on these rows, and a forest of all of them."""
-    learner = FrequencyLearner(rows.sample, settings.with_sizes(max_iter=n_steps), Budget(), last.parameters)
+    sample = _learning_rows(rows.sample, settings)
+    learner = FrequencyLearner(sample, settings.with_sizes(max_iter=n_steps), Budget(), last.parameters)
     return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.bound_trace)
+
+
+def _learning_rows(sample: Rows, settings: ForestSettings) -> Rows:
+    """Rows that frequencies are learned from: all, or of a wide table those that will not be held out, at least half.
+
+    Of many inputs some go with the target of any rows by chance: rows that had a part in that cannot calibrate.
+    """
+    n_rows, sizes = len(sample.y), settings.sizes
+    if sample.X.shape[1] <= WIDE:
+        return sample
+    n_learned = max(n_rows - sizes.n_folds * sizes.n_held_out, -(-n_rows // 2))
+    weight = None if sample.weight is None else sample.weight[:n_learned]
+    return Rows(sample.X[:n_learned], sample.y[:n_learned], weight, np.array([0, n_learned]))
 
 
 def _learn_and_build(

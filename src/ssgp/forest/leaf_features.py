@@ -1,40 +1,30 @@
 """The features of a tree's leaves, by one product: cosines and sines, a constant and linear functions."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp.engine.tiles import product_in_tiles
-from ssgp.saving.contents import array, integer, optional
+from ssgp.saving.contents import array, integer
 from ssgp.saving.kinds import stored
 
-__all__ = ["TILE_ROWS", "LeafFeatures"]
+__all__ = ["TILE_ROWS", "LeafFeatures", "WideLeafFeatures"]
 
 # Rows of a product, where a row's features must not depend on which rows come with it.
 TILE_ROWS = 512
 
 
-def _check_features(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
-    (n_rows, n_columns), chosen = parts.projection.shape, parts.trend_inputs
-    yield n_rows > 1, "there must be an input"
-    yield n_columns == parts.n_cosines + (n_rows if chosen is None else 1), "features must be cosines and a trend"
-    yield (chosen is None) == (parts.slopes is None), "inputs of the trend and their slopes go together"
-    yield chosen is None or bool((chosen < n_rows - 1).all()), "inputs of the trend must be some that there are"
-
-
 @stored(
-    {
-        "projection": array("float32", "d + 1", "q"),
-        "n_cosines": integer(2),
-        "trend_inputs": optional(array("int64", "t", least=0)),
-        "slopes": optional(array("float32", "t")),
-    },
+    {"projection": array("float32", "d + 1", "q"), "n_cosines": integer(2)},
     name="Waves",
-    relations=_check_features,
-    added=("trend_inputs", "slopes"),
+    relations=lambda p: [
+        (len(p.projection) > 1, "there must be an input"),
+        (
+            p.projection.shape[1] == p.n_cosines + len(p.projection),
+            "features must be cosines and a trend of all inputs",
+        ),
+    ],
 )
 @dataclass(frozen=True, eq=False)
 class LeafFeatures:
@@ -47,34 +37,24 @@ class LeafFeatures:
     ----------
     projection : array of shape (d + 1, q), float32
         Takes [x, 1] to the phases of 2m cosines (a sine is a cosine a quarter turn late) and to the
-        1 + d features of the trend; where the trend is of some inputs, to the phases and the constant alone.
+        1 + d features of the trend.
     n_cosines : int
         2m.
-    trend_inputs : int array of shape (t,) or None
-        Inputs of the trend, None for all.
-    slopes : array of shape (t,), float32, or None
-        What they are multiplied with.
     """
 
     projection: Array
     n_cosines: int
-    trend_inputs: Indices | None = None
-    slopes: Array | None = None
 
     @classmethod
     def of(cls, frequencies: Array, lengthscale: Array, trend_inputs: Indices | None = None) -> "LeafFeatures":
         """Features of frequencies (m, d), with trends of all or some inputs in units of the lengthscales (d,)."""
         m, d = frequencies.shape
-        phases = 2.0 * np.pi * np.tile(frequencies.T, 2)
-        n_linear = d if trend_inputs is None else 0
-        slopes = np.diag(np.sqrt(m / d) / lengthscale) if trend_inputs is None else np.zeros((d, 0))
-        top = np.concatenate([phases, np.zeros((d, 1)), slopes], axis=1)
-        bottom = np.concatenate([np.zeros(m), np.full(m, -0.5 * np.pi), [np.sqrt(m)], np.zeros(n_linear)])
-        projection = np.concatenate([top, bottom[None]]).astype(np.float32)
-        if trend_inputs is None:
-            return cls(projection, 2 * m)
-        scale = np.sqrt(m / len(trend_inputs)) / lengthscale[trend_inputs]
-        return cls(projection, 2 * m, trend_inputs, scale.astype(np.float32))
+        if trend_inputs is not None:
+            slopes = np.sqrt(m / len(trend_inputs)) / lengthscale[trend_inputs]
+            return WideLeafFeatures(
+                _projection(frequencies, np.empty((d, 0))), 2 * m, trend_inputs, slopes.astype(np.float32)
+            )
+        return LeafFeatures(_projection(frequencies, np.diag(np.sqrt(m / d) / lengthscale)), 2 * m)
 
     @property
     def n_inputs(self) -> int:
@@ -83,14 +63,13 @@ class LeafFeatures:
 
     @property
     def n_features(self) -> int:
-        """Cosines and trend together, q = 2m + 1 + d, or t in the place of d."""
-        return self.projection.shape[1] + (0 if self.trend_inputs is None else len(self.trend_inputs))
+        """Cosines and trend together, q = 2m + 1 + d."""
+        return self.projection.shape[1]
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        others = [array for array in (self.trend_inputs, self.slopes) if array is not None]
-        return self.projection.nbytes + sum(array.nbytes for array in others)
+        return self.projection.nbytes
 
     def __call__(self, X: Array) -> Array:
         """Features of stacks of rows (..., n, d), shape (..., n, q)."""
@@ -101,11 +80,65 @@ class LeafFeatures:
         return self._completed(product_in_tiles(_joined(X), self.projection, TILE_ROWS), X)
 
     def _completed(self, phi: Array, X: Array) -> Array:
-        """Cosines in the place of phases, and the trend of some inputs."""
+        """Cosines in the place of phases."""
         np.cos(phi[..., : self.n_cosines], out=phi[..., : self.n_cosines])
-        if self.trend_inputs is None or self.slopes is None:
-            return phi
-        return np.concatenate([phi, X[..., self.trend_inputs] * self.slopes], axis=-1)
+        return phi
+
+
+@stored(
+    {
+        "projection": array("float32", "d + 1", "cosines + 1"),
+        "n_cosines": integer(2),
+        "trend_inputs": array("int64", "t", least=0),
+        "slopes": array("float32", "t"),
+    },
+    name="WideWaves",
+    relations=lambda p: [
+        (p.projection.shape[1] == p.n_cosines + 1, "the projection must be to cosines and a constant"),
+        (bool((p.trend_inputs < len(p.projection) - 1).all()), "a trend must be of inputs that there are"),
+    ],
+)
+@dataclass(frozen=True, eq=False)
+class WideLeafFeatures(LeafFeatures):
+    """The same for many inputs, with a trend of some of them.
+
+    Attributes
+    ----------
+    projection : array of shape (d + 1, 2m + 1), float32
+        Takes [x, 1] to the phases and the constant.
+    n_cosines : int
+        2m.
+    trend_inputs : int array of shape (t,)
+        Inputs of the trend.
+    slopes : array of shape (t,), float32
+        What they are multiplied with.
+    """
+
+    trend_inputs: Indices
+    slopes: Array
+
+    @property
+    def n_features(self) -> int:
+        """Cosines and trend together, q = 2m + 1 + t."""
+        return self.projection.shape[1] + len(self.trend_inputs)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.projection.nbytes + self.trend_inputs.nbytes + self.slopes.nbytes
+
+    def _completed(self, phi: Array, X: Array) -> Array:
+        """Cosines in the place of phases, and the trend beside the constant."""
+        return np.concatenate([super()._completed(phi, X), X[..., self.trend_inputs] * self.slopes], axis=-1)
+
+
+def _projection(frequencies: Array, slopes: Array) -> Array:
+    """Takes [x, 1] to phases of frequencies (m, d), the constant, and linear functions with slopes (d, t)."""
+    m, d = frequencies.shape
+    phases = 2.0 * np.pi * np.tile(frequencies.T, 2)
+    top = np.concatenate([phases, np.zeros((d, 1)), slopes], axis=1)
+    bottom = np.concatenate([np.zeros(m), np.full(m, -0.5 * np.pi), [np.sqrt(m)], np.zeros(slopes.shape[1])])
+    return np.concatenate([top, bottom[None]]).astype(np.float32)
 
 
 def _joined(X: Array) -> Array:

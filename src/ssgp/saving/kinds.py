@@ -26,7 +26,6 @@ def stored(
     relations: Relations | None = None,
     renamed: Mapping[str, str] | None = None,
     removed: Mapping[str, Any] | None = None,
-    added: tuple[str, ...] = (),
     caches: Mapping[str, Rule] | None = None,
 ) -> Callable[[Class], Class]:
     """Decorator of a dataclass whose objects files may hold: its fields are the parts.
@@ -44,9 +43,6 @@ def stored(
     removed : dict, optional
         Parts that earlier versions had and the value they now always have: written for these versions to read, and
         any other value is refused.
-    added : tuple of str
-        Fields that came later, None by default: not written where they are None, so that files of models without them
-        stay as they were.
     caches : dict of Rule, optional
         Cached properties that are stored too, where they have been computed, and what they may be.
     """
@@ -58,7 +54,6 @@ def stored(
 
         def parts(value: Any) -> dict[str, Any]:  # noqa: ANN401
             values = {stored_name: getattr(value, name) for name, stored_name in names.items()}
-            values = {part: held for part, held in values.items() if held is not None or part not in added}
             return values | constants | {cache: vars(value)[cache] for cache in cached_rules if cache in vars(value)}
 
         def make(stored_parts: dict[str, Any]) -> Any:  # noqa: ANN401
