@@ -99,7 +99,7 @@ class TestMistakes:
         Path("latin.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("latin-1"))
         Path("latin_values.csv").write_bytes("ort,y\nKöln,2\nBonn,4\n".encode("latin-1"))
         Path("infinite.csv").write_text("x,y\n1,\ninf,2\n3,4\n")
-        Path("huge.csv").write_text("colour,x,y\n" + "".join(f"{'ab'[i % 2]},{i},{i}e200\n" for i in range(20)))
+        Path("huge.csv").write_text("colour,x,y\n" + "".join(f"{'ab'[i % 2]},{i},{i - 10}e307\n" for i in range(20)))
         nested = pa.table({"my nest": [[1], [2], [3]], "x": [1, 2, 4], "y": [1.0, 2.0, 3.0]})
         with pa.ipc.new_file("nest.arrow", nested.schema) as file:
             file.write_table(nested)

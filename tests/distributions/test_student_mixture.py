@@ -114,3 +114,21 @@ def test_heavier_tails(mixed):
     heavy = mixed.with_tails(4.0)
     np.testing.assert_allclose(1 / heavy.dof, np.minimum(1 / mixed.dof + 1 / 4.0, 1 / 2.4))
     np.testing.assert_array_equal(heavy.location, mixed.location)
+
+
+@pytest.mark.parametrize("unit", [2.0**-1000, 2.0**1000])
+def test_distributions_of_extreme_units_are_those_of_usual_ones(unit, rng):
+    location, scale, dof = rng.normal(size=(9, 20)), rng.uniform(0.1, 2.0, (9, 20)), rng.uniform(3.0, 30.0, (9, 20))
+    usual, extreme = StudentMixture(location, scale, dof), StudentMixture(location * unit, scale * unit, dof)
+    y = rng.normal(size=20)
+    np.testing.assert_array_equal(extreme.mean() / unit, usual.mean())
+    np.testing.assert_array_equal(extreme.std() / unit, usual.std())
+    np.testing.assert_allclose(extreme.quantile([0.01, 0.5, 0.8]) / unit, usual.quantile([0.01, 0.5, 0.8]), atol=1e-7)
+    np.testing.assert_allclose(extreme.crps(y * unit) / unit, usual.crps(y), rtol=1e-9)
+    np.testing.assert_allclose(extreme.logpdf(y * unit) + np.log(unit), usual.logpdf(y), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(extreme.cdf(y * unit), usual.cdf(y), rtol=1e-12)
+
+
+def test_a_score_is_never_negative_by_rounding():
+    exact = StudentMixture(np.full((1, 500), 1e9), np.geomspace(1e-12, 1.0, 500)[None], np.full((1, 500), 5.0))
+    assert (exact.crps(1e9) >= 0).all()

@@ -5,6 +5,8 @@ import pytest
 
 from helpers import naive_features
 from ssgp.forest.leaf_features import TILE_ROWS, LeafFeatures, WideLeafFeatures
+from ssgp.saving.contents import ContentsError
+from ssgp.saving.kinds import kind_of
 
 
 @pytest.mark.parametrize(("m", "d"), [(5, 3), (1, 1), (4, 7)])
@@ -55,6 +57,10 @@ def test_a_trend_of_some_inputs_against_one_at_a_time(n, rng):
 
 
 @pytest.mark.parametrize(("inputs", "slopes"), [([0, 3], [1.0, 1.0]), ([-1], [1.0]), ([0, 1], [1.0]), ([[0]], [[1.0]])])
-def test_a_trend_of_inputs_that_there_are_not_is_refused(inputs, slopes):
-    with pytest.raises(ValueError, match="a trend"):
-        WideLeafFeatures(np.zeros((4, 3), np.float32), 2, np.array(inputs), np.array(slopes, np.float32))
+def test_a_file_s_trend_of_inputs_that_there_are_not_is_refused(inputs, slopes):
+    kind = kind_of(WideLeafFeatures)
+    assert kind is not None
+    parts = {"projection": np.zeros((4, 3), np.float32), "n_cosines": 2}
+    kind.check({**parts, "trend_inputs": np.array([0, 2]), "slopes": np.ones(2, np.float32)})
+    with pytest.raises(ContentsError):
+        kind.check({**parts, "trend_inputs": np.array(inputs), "slopes": np.array(slopes, np.float32)})

@@ -43,3 +43,29 @@ class TestVarianceOfTheTarget:
         flat = flatten(Standardizer(np.zeros(2), np.ones(2), 3.0, 4.0))
         del flat.objects[0]["parts"]["y_variance"]
         assert rebuild(flat, Kinds([Standardizer])).y_variance == 1.0
+
+
+class TestExtremes:
+    @pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e200, 1e300])
+    def test_columns_of_any_size_are_standardised(self, unit, rng):
+        X, y = rng.normal(2.0, 3.0, size=(50, 1)), rng.normal(size=50)
+        usual, extreme = (Standardizer.fit(X * size, y, None, True) for size in (1.0, unit))
+        np.testing.assert_allclose(extreme.x_scale / unit, usual.x_scale, rtol=1e-12)
+        np.testing.assert_allclose(extreme.inputs(X * unit), usual.inputs(X), rtol=1e-5)
+
+    @pytest.mark.parametrize("value", [0.0, 1e-300, 3.0, 1e300])
+    def test_a_constant_column_keeps_its_scale(self, value, rng):
+        units = Standardizer.fit(np.full((40, 1), value), rng.normal(size=40), None, True)
+        assert units.x_scale == [1.0]
+        np.testing.assert_array_equal(units.inputs(np.full((3, 1), value)), 0.0)
+
+    def test_rows_are_no_further_than_the_farthest(self):
+        units = Standardizer(np.zeros(1), np.ones(1), 0.0, 1.0)
+        expected = np.array([[-1e12], [1e12], [7.0]], np.float32)
+        np.testing.assert_array_equal(units.inputs(np.array([[-1e308], [1e13], [7.0]])), expected)
+
+    def test_numbers_whose_differences_are_infinite_are_refused(self, rng):
+        X = rng.normal(size=(40, 2))
+        X[3, 1] = 1e308
+        with pytest.raises(ValueError, match="X has values in column 1 too extreme"):
+            Standardizer.fit(X, X[:, 0], None, True)

@@ -104,17 +104,20 @@ class TestBadInput:
         with pytest.raises(ValueError, match=rf"Input y contains {word}"):
             quick().fit(waves[0], y)
 
-    @pytest.mark.parametrize("name", ["X", "y"])
-    def test_values_too_extreme_to_standardise_are_named(self, name, waves):
+    @pytest.mark.parametrize(("name", "value"), [("X", 1e308), ("y", 1e200)])
+    def test_values_too_extreme_to_standardise_are_named(self, name, value, waves):
         X, y, _ = (part.copy() for part in waves)
-        (X if name == "X" else y)[(7, 1) if name == "X" else 7] = 1e200
+        (X if name == "X" else y)[(7, 1) if name == "X" else 7] = value
         with pytest.raises(
             ValueError, match=f"Input {name} has values{' in column 1' if name == 'X' else ''} too extr"
         ):
             quick().fit(X, y)
+
+    def test_rows_too_far_away_are_predicted_as_rows_that_are_far_away(self, waves):
         model = quick(max_iter=5).fit(waves[0], waves[1])
-        with pytest.raises(ValueError, match="Input X has values in column 0 too extreme"):
-            model.predict([[1e300, 0.0]])
+        far, further, furthest = (model.predict([[value, 0.0]], return_std=True) for value in (1e13, 1e18, 1e308))
+        assert np.isfinite([far, further, furthest]).all()
+        assert far == further == furthest
 
     def test_weights_out_of_range_and_missing_labels(self, waves):
         X, y, _ = waves

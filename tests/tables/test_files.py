@@ -222,3 +222,17 @@ class TestTinyParts:
         (tmp_path / "45.parquet").write_bytes((tmp_path / "45.parquet").read_bytes()[:-8])
         with pytest.raises(TableFileError, match=r"45\.parquet"):
             list(open_table(tmp_path).batches())
+
+
+def test_rows_are_counted_where_arrow_cannot_tell(tmp_path, monkeypatch):
+    """As versions 16 and 17 cannot."""
+
+    class Reader(pa.ipc.RecordBatchFileReader):
+        @property
+        def count_rows(self):
+            raise AttributeError
+
+    with pa.ipc.new_file(tmp_path / "t.arrow", TestTinyParts.TABLE.schema) as writer:
+        writer.write_table(TestTinyParts.TABLE, max_chunksize=30)
+    monkeypatch.setattr(pa.ipc, "open_file", Reader)
+    assert open_table(tmp_path / "t.arrow").n_rows == 100

@@ -40,8 +40,13 @@ class ExtremeValuesError(ValueError):
         self.feature = feature
 
     def __str__(self) -> str:
-        where = "y has values" if self.feature is None else f"X has values in column {self.feature}"
-        return f"Input {where} too extreme to standardise; drop or transform them first"
+        if self.feature is not None:
+            where = f"X has values in column {self.feature}"
+            return f"Input {where} too extreme to standardise; drop or transform them first"
+        return (
+            "Input y has values too extreme to standardise: their deviation has to be from 1e-140 to 1e+140; drop or "
+            "transform them first"
+        )
 
 
 class WeightError(ValueError):

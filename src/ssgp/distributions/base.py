@@ -103,7 +103,8 @@ class Distribution(ABC):
     def crps(self, y: ArrayLike) -> Array:
         """Continuous ranked probability scores of observations y, E |Y - y| - E |Y - Y'| / 2, shape (n,)."""
         y = np.asarray(y, dtype=float)
-        return 2.0 * self.excess(y) - (self.mean() - y) - self.half_difference()
+        # What is zero, or nearly, must not be less by rounding.
+        return np.maximum(2.0 * self.excess(y) - (self.mean() - y) - self.half_difference(), 0.0)
 
 
 class StretchableDistribution(Distribution):

@@ -16,6 +16,8 @@ __all__ = ["StudentMixture", "combined_dof"]
 
 # Components times rows whose arrays fit a processor's cache.
 NUMBERS_IN_CACHE = 1 << 14
+# Scales of up to this power of two have squares, and densities with slopes, that are numbers.
+USUAL_EXPONENT = 300
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,19 @@ class StudentMixture(StretchableDistribution):
         """Variances by the law of total variance, shape (n,)."""
         within = self.scale**2 * self.dof / (self.dof - 2.0)
         return mean_in_order(within + (self.location - self.mean()) ** 2)
+
+    def std(self) -> Array:
+        """Standard deviations, shape (n,), also where their squares are not numbers."""
+        power, usual = self._in_usual_units()
+        return np.ldexp(np.sqrt(usual.variance()), power)
+
+    def _in_usual_units(self) -> "tuple[Indices, StudentMixture]":
+        """Powers of two (n,), and the distributions of the target over them: 0 unless squares are not numbers."""
+        exponent = np.frexp(np.max(self.scale, axis=0, initial=0.0))[1]
+        power = np.where(np.abs(exponent) > USUAL_EXPONENT, exponent, 0)
+        if not power.any():
+            return power, self
+        return power, replace(self, location=np.ldexp(self.location, -power), scale=np.ldexp(self.scale, -power))
 
     def logpdf(self, y: ArrayLike) -> Array:
         """Log densities at y, shape (n,)."""
@@ -86,7 +101,7 @@ class StudentMixture(StretchableDistribution):
     def _upper_mean(self, z: Array) -> Array:
         """Components' E (X - location) 1(X > x), where z are the standardised values of x, shapes (T, n)."""
         density = np.exp(self.log_peaks() - (0.5 * self.dof + 0.5) * np.log1p(z * z / self.dof))
-        return self.scale**2 * density * (self.dof + z * z) / (self.dof - 1.0)
+        return self.scale * (self.scale * density) * (self.dof + z * z) / (self.dof - 1.0)
 
     def half_differences(self) -> tuple[Array, Array]:
         """Integrals of F (1 - F) below and above the mean, shapes (n,)."""
@@ -109,9 +124,10 @@ class StudentMixture(StretchableDistribution):
         if n_components == 1:
             return (self.location + self.scale * stdtrit(self.dof, level))[0]
         size = max(NUMBERS_IN_CACHE // n_components, 1)
-        parts = [self[start : start + size] for start in range(0, n_rows, size)]
+        power, usual = self._in_usual_units()
+        parts = [usual[start : start + size] for start in range(0, n_rows, size)]
         searches = (QuantileSearch(part.location, part.scale, part.dof, part.log_peaks(), level) for part in parts)
-        return np.concatenate([np.empty(0), *(search.run() for search in searches)])
+        return np.ldexp(np.concatenate([np.empty(0), *(search.run() for search in searches)]), power)
 
     def _standardized(self, y: ArrayLike) -> Array:
         return (np.asarray(y, dtype=float) - self.location) / self.scale

@@ -22,7 +22,7 @@ TILE_ROWS = 512
         (len(p.projection) > 1, "there must be an input"),
         (
             p.projection.shape[1] == p.n_cosines + len(p.projection),
-            "features must be cosines and a trend of all inputs",
+            "features must be cosines and a trend of all",
         ),
     ],
 )

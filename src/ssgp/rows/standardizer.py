@@ -22,6 +22,15 @@ CHUNK = 65536
 LEAST_NOISE = 1e-8
 # The same of the target, so that it has a logarithm.
 TINY = 1e-30
+# Deviations of the target whose squares, and shares of these, are numbers.
+LEAST_DEVIATION, MOST_DEVIATION = 1e-140, 1e140
+# Columns whose largest number is beyond are brought to about one first: squares would be infinite, or zero.
+SAFE = 2.0**300
+# Numbers beyond have differences that are infinite.
+LARGEST = 2.0**1022
+# Rows further away, in deviations, are taken for rows at that distance: all models are at their end there, and squares
+# in single precision would be infinite further out.
+FARTHEST = 1e12
 # And with less than this, noise of a thirtieth of the target's deviation is rounding.
 LITTLE_VARIANCE = 1e-5
 # The smallest positive number.
@@ -33,7 +42,7 @@ SMALLEST = float(np.finfo(float).smallest_subnormal)
         "x_mean": array("float64", "d"),
         "x_scale": array("float64", "d", least=SMALLEST),
         "y_mean": number(),
-        "y_scale": number(SMALLEST),
+        "y_scale": number(LEAST_DEVIATION, MOST_DEVIATION),
         "y_variance": number(TINY, 1.0),
     }
 )
@@ -69,17 +78,15 @@ class Standardizer:
             weight = limit_share(weight, MOST_SHARE_OF_UNITS)
             # StandardScaler takes columns for constant by what rounding leaves of so many rows as the weights sum to.
             weight = weight / weight.mean()
-        with np.errstate(over="ignore", invalid="ignore"):
-            inputs = StandardScaler(copy=False).fit(X, sample_weight=weight)
-            target = StandardScaler(copy=False).fit(y[:, None], sample_weight=weight)
-            mean, scale, variance = np.asarray(target.mean_).item(), np.asarray(target.scale_).item(), 1.0
-            if not centre_target:
-                size = float(np.hypot(mean, scale)) or 1.0
-                mean, scale, variance = 0.0, size, max((scale / size) ** 2, TINY)
-                _check_offset(variance)
-        x_mean, x_scale = np.asarray(inputs.mean_, dtype=float), np.asarray(inputs.scale_, dtype=float)
+        x_mean, x_scale = _centre_and_scale(X, weight)
+        mean, scale = (part.item() for part in _centre_and_scale(y[:, None], weight))
+        variance = 1.0
+        if not centre_target:
+            size = float(np.hypot(mean, scale)) or 1.0
+            mean, scale, variance = 0.0, size, max((scale / size) ** 2, TINY)
+            _check_offset(variance)
         _check_range(np.asarray(np.isfinite(x_scale)), "X")
-        _check_range(np.asarray([np.isfinite(scale)]), "y")
+        _check_range(np.asarray([LEAST_DEVIATION <= scale <= MOST_DEVIATION]), "y")
         return cls(x_mean, x_scale, mean, scale, variance)
 
     def least_noise(self, share: float, least: float = LEAST_NOISE) -> float:
@@ -91,7 +98,7 @@ class Standardizer:
         return np.asarray(bounds, dtype=float) - np.log(self.y_scale)
 
     def inputs(self, X: Array, order: Indices | slice = slice(None)) -> Array:
-        """Standardise rows ``X[order]`` to float32, a chunk at a time."""
+        """Standardise rows ``X[order]`` to float32, a chunk at a time; none is further than `FARTHEST`."""
         n_rows = len(X) if isinstance(order, slice) else len(order)
         out = np.empty((n_rows, X.shape[1]), dtype=np.float32)
         at_once = fewer_if_wide(CHUNK, X.shape[1])
@@ -99,7 +106,7 @@ class Standardizer:
             part = slice(start, start + at_once)
             rows = X[part] if isinstance(order, slice) else X[order[part]]
             with np.errstate(over="ignore"):
-                out[part] = (rows - self.x_mean) / self.x_scale
+                out[part] = np.clip((rows - self.x_mean) / self.x_scale, -FARTHEST, FARTHEST)
         _check_range(np.asarray(np.isfinite(out).all(axis=0)), "X")
         return out
 
@@ -110,6 +117,21 @@ class Standardizer:
         _check_range(np.asarray([np.isfinite(target).all()]), "y")
         weight = None if weight is None else weight[order].astype(np.float32)
         return Rows(self.inputs(X, order), target, weight, bounds)
+
+
+def _centre_and_scale(columns: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Means and deviations of columns (n, d) of numbers of any size, shapes (d,); 1 where a column is constant."""
+    largest = np.maximum(columns.max(axis=0), -columns.min(axis=0)).astype(float)
+    extreme = (largest > SAFE) | ((largest > 0) & (largest < 1.0 / SAFE))
+    power = np.where(extreme, np.frexp(largest)[1], 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        brought = np.ldexp(columns.astype(float), -power) if extreme.any() else columns
+        scaler = StandardScaler(copy=False).fit(brought, sample_weight=weight)
+        mean, scale = np.asarray(scaler.mean_, dtype=float), np.asarray(scaler.scale_, dtype=float)
+        # A constant column has the deviation 1, however it was brought there.
+        varies = scale == np.sqrt(np.asarray(scaler.var_, dtype=float))
+        scale = np.where(varies, np.ldexp(scale, power), scale)
+        return np.ldexp(mean, power), np.where(largest <= LARGEST, scale, np.inf)
 
 
 def _check_offset(variance: float) -> None:

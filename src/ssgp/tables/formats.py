@@ -137,7 +137,12 @@ class Arrow(TableFormat):
     def n_rows(self, data: BinaryIO) -> int | None:
         """Number of rows of a file; None for a stream."""
         reader = self._reader(data)
-        return reader.count_rows() if isinstance(reader, pa.ipc.RecordBatchFileReader) else None
+        if not isinstance(reader, pa.ipc.RecordBatchFileReader):
+            return None
+        if hasattr(reader, "count_rows"):
+            return reader.count_rows()
+        # Arrow before 18 cannot tell without reading.
+        return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
     def unified(self, schemas: Sequence[pa.Schema], readable_as: ReadableAs) -> pa.Schema:
         """Schema that the schemas of all files can be cast to."""
