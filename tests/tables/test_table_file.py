@@ -86,3 +86,10 @@ def test_missing_values_where_the_file_says_there_are_none(tmp_path):
     with pa.ipc.new_file(path, pa.schema(fields)) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays([pa.array([1, None])], schema=pa.schema(fields)))
     check_refused(path, "column 'x': values are missing, and the file says that none are")
+
+
+def test_time_zones_that_are_not_utf8(tmp_path):
+    path = tmp_path / "a.arrow"
+    data = stored(pa.table({"x": pa.array([0]).cast(pa.timestamp("s", "Europe/Berlin"))}), path)
+    path.write_bytes(data.replace(b"Europe/", b"\xff\xffrope/"))
+    check_refused(path, "column 'x': a name in its type is not UTF-8")

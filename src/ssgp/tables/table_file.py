@@ -72,7 +72,16 @@ class TableFile:
         name, times = next(iter(Counter(self._column_names(schema)).most_common(1)), ("", 0))
         if times > 1:
             raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
+        for field in schema:
+            self._check_type(field)
         return usual_schema(schema)
+
+    def _check_type(self, field: pa.Field) -> None:
+        """Refuse names of time zones, or of parts of a column, that are damaged."""
+        try:
+            str(field.type)
+        except UnicodeDecodeError as error:
+            raise self._unreadable(f"column {field.name!r}: a name in its type is not UTF-8") from error
 
     def _column_names(self, schema: pa.Schema) -> list[str]:
         try:
