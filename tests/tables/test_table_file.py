@@ -88,8 +88,10 @@ def test_missing_values_where_the_file_says_there_are_none(tmp_path):
     check_refused(path, "column 'x': values are missing, and the file says that none are")
 
 
-def test_time_zones_that_are_not_utf8(tmp_path):
+@pytest.mark.parametrize("coded", [False, True], ids=["times", "categories"])
+def test_time_zones_that_are_not_utf8(coded, tmp_path):
     path = tmp_path / "a.arrow"
-    data = stored(pa.table({"x": pa.array([0]).cast(pa.timestamp("s", "Europe/Berlin"))}), path)
+    times = pa.array([0]).cast(pa.timestamp("s", "Europe/Berlin"))
+    data = stored(pa.table({"x": times.dictionary_encode() if coded else times}), path)
     path.write_bytes(data.replace(b"Europe/", b"\xff\xffrope/"))
-    check_refused(path, "column 'x': a name in its type is not UTF-8")
+    check_refused(path, "column 'x': the name of its time zone is not UTF-8")

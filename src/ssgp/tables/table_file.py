@@ -73,15 +73,15 @@ class TableFile:
         if times > 1:
             raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
         for field in schema:
-            self._check_type(field)
+            self._check_time_zone(field)
         return usual_schema(schema)
 
-    def _check_type(self, field: pa.Field) -> None:
-        """Refuse names of time zones, or of parts of a column, that are damaged."""
+    def _check_time_zone(self, field: pa.Field) -> None:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         try:
-            str(field.type)
+            _ = kind.tz if pa.types.is_timestamp(kind) else None
         except UnicodeDecodeError as error:
-            raise self._unreadable(f"column {field.name!r}: a name in its type is not UTF-8") from error
+            raise self._unreadable(f"column {field.name!r}: the name of its time zone is not UTF-8") from error
 
     def _column_names(self, schema: pa.Schema) -> list[str]:
         try:
