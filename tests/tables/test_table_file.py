@@ -86,3 +86,12 @@ def test_missing_values_where_the_file_says_there_are_none(tmp_path):
     with pa.ipc.new_file(path, pa.schema(fields)) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays([pa.array([1, None])], schema=pa.schema(fields)))
     check_refused(path, "column 'x': values are missing, and the file says that none are")
+
+
+@pytest.mark.parametrize("coded", [False, True], ids=["times", "categories"])
+def test_time_zones_that_are_not_utf8(coded, tmp_path):
+    path = tmp_path / "a.arrow"
+    times = pa.array([0]).cast(pa.timestamp("s", "Europe/Berlin"))
+    data = stored(pa.table({"x": times.dictionary_encode() if coded else times}), path)
+    path.write_bytes(data.replace(b"Europe/", b"\xff\xffrope/"))
+    check_refused(path, "column 'x': the name of its time zone is not UTF-8")

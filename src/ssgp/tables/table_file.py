@@ -72,7 +72,16 @@ class TableFile:
         name, times = next(iter(Counter(self._column_names(schema)).most_common(1)), ("", 0))
         if times > 1:
             raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
+        for field in schema:
+            self._check_time_zone(field)
         return usual_schema(schema)
+
+    def _check_time_zone(self, field: pa.Field) -> None:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        try:
+            _ = kind.tz if pa.types.is_timestamp(kind) else None
+        except UnicodeDecodeError as error:
+            raise self._unreadable(f"column {field.name!r}: the name of its time zone is not UTF-8") from error
 
     def _column_names(self, schema: pa.Schema) -> list[str]:
         try:
