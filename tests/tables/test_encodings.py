@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from ssgp import TableEncoder
+from ssgp.tables.encodings import category_codes
 from table_rows import mixed_table
 
 
@@ -207,3 +208,14 @@ class TestCategories:
     def test_unused_categories_of_a_dictionary_are_not_there(self):
         column = pd.Series(pd.Categorical(["a", "b"], categories=["a", "b", "never"]))
         assert encoded(pa.array(column))[1] == ["c_a", "c_b"]
+
+
+@pytest.mark.parametrize("empty", ["", "d"])
+def test_categories_of_a_slice_are_those_of_its_rows(empty):
+    names = ["a", empty, "cc", None, "a", "cc", empty, "bbb"] * 3
+    whole = pa.chunked_array([pa.array(names)])
+    categories = np.array(["a", "bbb", "cc", "d"], dtype=object)
+    codes = category_codes(whole.slice(5, 11), categories)
+    expected = [4 if not name else categories.tolist().index(name) for name in names[5:16]]
+    assert codes.tolist() == expected
+    assert category_codes(whole, categories)[5:16].tolist() == expected

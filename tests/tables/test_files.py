@@ -225,7 +225,7 @@ class TestTinyParts:
 
 
 def test_rows_are_counted_where_arrow_cannot_tell(tmp_path, monkeypatch):
-    """As versions 16 and 17 cannot."""
+    """As older versions cannot."""
 
     class Reader(pa.ipc.RecordBatchFileReader):
         @property

@@ -146,7 +146,11 @@ def _float_texts(column: Column) -> Column:
 def _nonempty_texts(column: Column) -> Column:
     """Strings, null where they are empty."""
     strings = column.cast(pa.large_string())
-    return compute.if_else(compute.equal(strings, ""), pa.scalar(None, pa.large_string()), strings)
+    empty = compute.equal(strings, "")
+    if not compute.any(empty).as_py():
+        return strings
+    # `if_else` of pyarrow before 20 mixes up the strings of a slice.
+    return strings.take(compute.if_else(empty, None, pa.array(np.arange(len(strings)))))
 
 
 def instants(column: Column, name: str, zone: str | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

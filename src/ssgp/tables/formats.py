@@ -141,7 +141,7 @@ class Arrow(TableFormat):
             return None
         if hasattr(reader, "count_rows"):
             return reader.count_rows()
-        # Arrow before 18 cannot tell without reading.
+        # Older versions of Arrow cannot tell without reading.
         return sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
 
     def unified(self, schemas: Sequence[pa.Schema], readable_as: ReadableAs) -> pa.Schema:
