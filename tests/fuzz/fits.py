@@ -317,7 +317,8 @@ def _targets(rng: Rng, X: np.ndarray) -> np.ndarray:
         np.exp(3.0 * rng.normal(size=n)),
         np.where(np.arange(n) == n // 2, 1e6, waves),
     )
-    return _one_of(rng, 0.0, 0.0, 1e4, -1e9) + y * 10.0 ** _one_of(rng, 0, 0, 0, 6, -6, 30, -30)
+    y = _one_of(rng, 0.0, 0.0, 1e4, -1e9) + y * 10.0 ** _one_of(rng, 0, 0, 0, 6, -6, 30, -30)
+    return _without_huge_constants(y[:, None])[:, 0]
 
 
 def _constant(rng: Rng, X: np.ndarray) -> np.ndarray:

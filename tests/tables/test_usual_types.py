@@ -30,6 +30,11 @@ COLUMNS = {
         ["red", WORDS[2], None, "red"],
         pa.dictionary(pa.uint8(), pa.large_string(), ordered=True),
     ),
+    "categories one of which is missing": (
+        pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 1], pa.uint8()), pa.array(["b", None, "a"])),
+        ["b", "a", None, None],
+        pa.dictionary(pa.uint8(), pa.string()),
+    ),
     "runs": (runs([1, 1, None]), [1, 1, None], pa.int64()),
     "runs of views": (runs(views(WORDS)), WORDS, pa.large_string()),
     "lists of views": (
@@ -96,3 +101,10 @@ def test_such_tables_are_encoded_as_others_are(frame):
     for max_rows in (500, 20):
         expected = TableEncoder(max_rows=max_rows).fit_transform(plain, y)
         np.testing.assert_array_equal(TableEncoder(max_rows=max_rows).fit_transform(new, y), expected)
+
+
+def test_categories_of_parts_are_joined_though_one_is_missing():
+    """Arrow refuses to join dictionaries with nulls, as it has to where rows of several parts are taken."""
+    parts = [pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([word, None])) for word in "ab"]
+    table = with_usual_types(pa.table({"x": pa.chunked_array(parts)}))
+    assert table.take([0, 1, 5])["x"].to_pylist() == ["a", None, "b"]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
@@ -18,11 +19,18 @@ def usual_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def with_usual_types(table: pa.Table) -> pa.Table:
-    """The same values, views of text as text, and runs of equal values as values; other columns as they are."""
+    """The same values, views of text as text, and runs of equal values as values; other columns as they are.
+
+    Values of dictionaries are never missing: Arrow does not join those of parts of a table otherwise.
+    """
     schema = usual_schema(table.schema)
-    if schema.types == table.schema.types:
+    usual = [_is_usual(column, kind) for column, kind in zip(table.columns, schema.types, strict=True)]
+    if all(usual):
         return table
-    columns = [_converted(table.column(i), kind) for i, kind in enumerate(schema.types)]
+    columns = [
+        column if as_it_is else pa.chunked_array([_array(chunk, kind) for chunk in column.chunks], kind)
+        for column, kind, as_it_is in zip(table.columns, schema.types, usual, strict=True)
+    ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -40,14 +48,21 @@ def _usual(kind: pa.DataType) -> pa.DataType:
     return VIEWS.get(kind, kind)
 
 
-def _converted(column: Any, kind: pa.DataType) -> Any:  # noqa: ANN401  pyarrow.ChunkedArray has no annotations
-    return column if column.type == kind else pa.chunked_array([_array(chunk, kind) for chunk in column.chunks], kind)
+def _is_usual(column: Any, kind: pa.DataType) -> bool:  # noqa: ANN401  pyarrow.ChunkedArray has no annotations
+    has_dictionary = pa.types.is_dictionary(kind)
+    return column.type == kind and not (has_dictionary and any(chunk.dictionary.null_count for chunk in column.chunks))
 
 
 def _array(array: Any, kind: pa.DataType) -> Any:  # noqa: ANN401
     if pa.types.is_dictionary(kind):
-        values = array.dictionary.cast(kind.value_type)
-        return pa.DictionaryArray.from_arrays(array.indices, values, ordered=kind.ordered)
+        return _categories(array.indices, array.dictionary.cast(kind.value_type), kind)
     if not pa.types.is_run_end_encoded(array.type):
         return array.cast(kind)
     return compute.run_end_decode(array) if array.type.value_type == kind else pa.array(array.to_pylist(), kind)
+
+
+def _categories(codes: Any, values: Any, kind: pa.DataType) -> Any:  # noqa: ANN401
+    """Categories whose values are all there; codes of values that are missing become missing codes."""
+    present = values.is_valid().to_numpy(zero_copy_only=False)
+    new_codes = pa.array(np.cumsum(present) - 1, mask=~present).cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(new_codes.take(codes), values.drop_null(), ordered=kind.ordered)
