@@ -22,19 +22,19 @@ def test_likelihoods_of_many_nodes_are_those_of_each(rng):
             assert gain == pytest.approx(half(X[node], y[node], right) + half(X[node], y[node], ~right), abs=1e-5)
 
 
-@pytest.mark.parametrize(("n_rows", "n_inputs"), [(30, 5), (30, 150), (200, 150), (300, 90)])
+@pytest.mark.parametrize(("n_rows", "n_inputs"), [(30, 5), (300, 90), (8, 320), (30, 320), (400, 320)])
 def test_without_a_target_a_node_is_cut_along_its_first_principal_direction(rng, n_rows, n_inputs):
     """Whether there are more rows or more inputs: against the singular vectors of each node alone."""
     along = rng.normal(size=(4, n_rows, 1)) * rng.normal(size=(4, 1, n_inputs))
     X = rng.normal(size=(4, n_rows, n_inputs)) + 3.0 * along
     for rows, found in zip(X, cut_directions(X, None, rng, jitter=0.0), strict=True):
         expected = np.linalg.svd(rows - rows.mean(axis=0))[2][0]
-        assert abs(found @ expected) == pytest.approx(1.0, abs=1e-8)
+        assert abs(found @ expected) == pytest.approx(1.0, abs=1e-6)
         assert np.linalg.norm(found) == pytest.approx(1.0)
 
 
 def test_rows_that_are_all_alike_have_a_finite_direction(rng):
-    assert np.isfinite(cut_directions(np.ones((2, 30, 150)), None, rng, jitter=0.3)).all()
+    assert np.isfinite(cut_directions(np.ones((2, 30, 350)), None, rng, jitter=0.3)).all()
 
 
 def test_linear_models_of_many_inputs_have_those_most_correlated_with_the_target(rng):

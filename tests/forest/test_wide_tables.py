@@ -10,9 +10,13 @@ import pytest
 import ssgp
 from ssgp import SpectralForestRegressor
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE
+from ssgp.forest.fit import _learning_rows
 from ssgp.forest.leaf_features import LeafFeatures, WideLeafFeatures
 from ssgp.forest.learning import FrequencyLearner
+from ssgp.forest.settings import ForestSettings
+from ssgp.forest.sizes import MemoryShares, choose_sizes
 from ssgp.metrics import rmse
+from ssgp.rows.blocks import Rows
 
 pytestmark = pytest.mark.slow
 
@@ -62,16 +66,23 @@ def test_learning_and_leaves_have_the_same_inputs(table, monkeypatch):
         np.testing.assert_array_equal(trend_inputs(tree), seen[0])
 
 
-def test_rows_that_calibrate_have_no_part_in_learning(table, monkeypatch):
-    """Held-out rows are the last of the sample, a tenth in each fold, and half of the rows at most."""
-    seen = []
-    learn = FrequencyLearner.learn
-    monkeypatch.setattr(FrequencyLearner, "learn", lambda self, *args: seen.append(self.rows) or learn(self, *args))
-    X, y = np.tile(table[0], (4, 1)), np.tile(table[1], 4)
-    SpectralForestRegressor(**QUICK).fit(X, y)
-    SpectralForestRegressor(**QUICK).fit(*table)
-    SpectralForestRegressor(**QUICK).fit(table[0][:, :WIDE], table[1])
-    assert [len(rows.y) for rows in seen] == [len(y) - 4 * (len(y) // 10), N_ROWS // 2, N_ROWS]
+@pytest.mark.parametrize(
+    ("n_rows", "n_inputs", "n_learned"),
+    [(2000, 1001, 1400), (2000, 1000, 2000), (2000, WIDE, 2000), (600, 400, 300), (100, WIDE, 100), (21, 400, 11)],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_calibrate_have_no_part_in_learning_where_there_are_few_per_input(
+    n_rows, n_inputs, n_learned, weighted
+):
+    """Rows are held out from the last on, a tenth in each fold, and half of them are learned from at least."""
+    X, y = np.zeros((n_rows, n_inputs), np.float32), np.arange(n_rows)
+    sample = Rows(X, y, y + 1.0 if weighted else None, np.array([0, n_rows]))
+    sizes = choose_sizes(n_rows, n_inputs, MemoryShares.of("auto", n_inputs))
+    settings = ForestSettings(sizes, "squared-exponential", 0.04, None, 1, True, True, 1, 0)
+    found = _learning_rows(sample, settings)
+    np.testing.assert_array_equal(found.y, y[:n_learned])
+    assert len(found.X) == n_learned
+    assert found.weight is None or len(found.weight) == n_learned
 
 
 def test_the_function_is_learned(table, rng):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.wide import largest
+from ssgp._utils.wide import WIDE, largest
 
 __all__ = ["cut_directions"]
 
@@ -15,9 +15,12 @@ COMPARED_ROWS = 40
 COMPETING_INPUTS = 2
 LINEAR_RIDGE = 1e-3
 MIN_SIDE_ROWS = 10
-# Steps towards the direction in which rows of more inputs than the next number differ most: about there is enough.
-POWER_STEPS = 30
-# Inputs of the linear models, at most: those that go with the target in the node.
+# Numbers of sums of the linear models that are held at once.
+SUMS_AT_ONCE = 1 << 22
+# Of a wide node: rows whose span its widest direction is looked for in, steps by which that is improved, and inputs of
+# the linear models, those that go with the target there.
+SPANNING_ROWS = 10
+SPANNING_STEPS = 5
 LINEAR_INPUTS = 100
 
 
@@ -48,34 +51,41 @@ def cut_directions(X: Array, y: Array | None, rng: np.random.Generator, jitter: 
         return widest
     inputs = np.argsort(rng.random(widest.shape), axis=1)[:, :COMPETING_INPUTS]
     candidates = np.concatenate([widest[:, None], np.eye(n_inputs, dtype=X.dtype)[inputs]], axis=1)
-    projections = candidates @ X.swapaxes(1, 2)
-    return candidates[np.arange(n_nodes), np.argmax(_log_likelihoods(_linear_inputs(X, y), y, projections), axis=1)]
+    likelihoods = _log_likelihoods_in_parts(_linear_inputs(X, y), y, candidates @ X.swapaxes(1, 2))
+    return candidates[np.arange(n_nodes), np.argmax(likelihoods, axis=1)]
 
 
 def _widest_directions(X: Array) -> Array:
     """First principal direction of each node's rows (k, n, d), shape (k, d)."""
     centred = X - X.mean(axis=1, keepdims=True)
-    if X.shape[2] <= LINEAR_INPUTS:
+    if X.shape[2] <= WIDE:
         return np.linalg.eigh(centred.swapaxes(1, 2) @ centred)[1][:, :, -1]
-    # Of many inputs, without their covariances: from the longest row on, which is nearer to it than a random one.
-    longest = np.argmax(np.einsum("knd,knd->kn", centred, centred), axis=1)
-    direction = centred[np.arange(len(X)), longest][:, :, None]
-    for _ in range(POWER_STEPS):
-        direction = centred.swapaxes(1, 2) @ (centred @ direction)
-        length = np.linalg.norm(direction, axis=1, keepdims=True)
-        direction = direction / np.where(length > 0, length, 1.0)
-    return direction[:, :, 0]
+    # Of many inputs, without a matrix of them: from the span of some rows, taken towards the widest directions.
+    span = centred[:, :SPANNING_ROWS].swapaxes(1, 2)
+    for _ in range(SPANNING_STEPS):
+        span = np.linalg.qr(centred.swapaxes(1, 2) @ (centred @ span))[0]
+    along = centred @ span
+    return (span @ np.linalg.eigh(along.swapaxes(1, 2) @ along)[1][:, :, -1:])[:, :, 0]
 
 
 def _linear_inputs(X: Array, y: Array) -> Array:
     """Inputs of the nodes' linear models: all, or those most correlated with the target, shape (k, n, at most 100)."""
-    if X.shape[2] <= LINEAR_INPUTS:
+    if X.shape[2] <= WIDE:
         return X
     centred = (y - y.mean(axis=1, keepdims=True)).astype(X.dtype)
     deviation = X.std(axis=1)
     correlation = np.abs(np.matmul(centred[:, None], X)[:, 0]) / np.where(deviation > 0, deviation, 1.0)
     chosen = largest(np.where(deviation > 0, correlation, -1.0), LINEAR_INPUTS)
     return np.take_along_axis(X, chosen[:, None], axis=2)
+
+
+def _log_likelihoods_in_parts(X: Array, y: Array, projections: Array) -> Array:
+    """The same as `_log_likelihoods`, of as many nodes at a time as memory allows."""
+    # Sums over all rows and, for each projection, over two halves, and the factors of these.
+    numbers = (1 + 5 * projections.shape[1]) * (X.shape[2] + 2) ** 2
+    together = max(1, SUMS_AT_ONCE // numbers)
+    parts = [slice(i, i + together) for i in range(0, len(X), together)]
+    return np.concatenate([_log_likelihoods(X[part], y[part], projections[part]) for part in parts])
 
 
 def _log_likelihoods(X: Array, y: Array, projections: Array) -> Array:

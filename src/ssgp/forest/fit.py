@@ -36,6 +36,8 @@ CHECKPOINTED = (
     *(BisectingTree, HalfPrecision, LeafFeatures, LeaveOneOut),
     *(Level, NoisePrior, SpectralTree, TreeSkeleton, WideLeafFeatures),
 )
+# Rows per input of a wide table from which all may teach the frequencies.
+ROWS_PER_INPUT = 2
 # Makes hooks for a number of steps and a function that returns the estimator's attributes as they would be if learning
 # stopped now.
 MakeHooks = Callable[[int, Callable[[], Mapping[str, Any]]], StepHooks]
@@ -80,12 +82,12 @@ def learn_more(
 
 
 def _learning_rows(sample: Rows, settings: ForestSettings) -> Rows:
-    """Rows that frequencies are learned from: all, or of a wide table those that will not be held out, at least half.
+    """Rows that frequencies are learned from: all, or those that will not be held out, at least half of them.
 
-    Of many inputs some go with the target of any rows by chance: rows that had a part in that cannot calibrate.
+    Of many inputs beside few rows some go with the target by chance: rows that had a part in that cannot calibrate.
     """
-    n_rows, sizes = len(sample.y), settings.sizes
-    if sample.X.shape[1] <= WIDE:
+    (n_rows, n_inputs), sizes = sample.X.shape, settings.sizes
+    if n_inputs <= WIDE or ROWS_PER_INPUT * n_inputs <= n_rows:
         return sample
     n_learned = max(n_rows - sizes.n_folds * sizes.n_held_out, -(-n_rows // 2))
     weight = None if sample.weight is None else sample.weight[:n_learned]
