@@ -69,3 +69,13 @@ class TestExtremes:
         X[3, 1] = 1e308
         with pytest.raises(ValueError, match="X has values in column 1 too extreme"):
             Standardizer.fit(X, X[:, 0], None, True)
+
+
+@pytest.mark.parametrize("size", [0.1, 7.0, 3e30, -3e30, 1e200])
+def test_constant_columns_are_nothing_whatever_their_size(size):
+    """A mean that is rounded leaves something of every row, which is huge beside a deviation of one."""
+    X = np.full((1000, 1), size)
+    units = Standardizer.fit(X, np.arange(1000.0), None, True)
+    np.testing.assert_array_equal(units.inputs(X), 0.0)
+    almost = np.where(np.arange(1000)[:, None] % 2 == 0, size, np.nextafter(size, 0.0))
+    assert np.abs(Standardizer.fit(almost, np.arange(1000.0), None, True).inputs(almost)).max() <= 1.0

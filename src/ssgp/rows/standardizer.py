@@ -120,8 +120,12 @@ class Standardizer:
 
 
 def _centre_and_scale(columns: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Means and deviations of columns (n, d) of numbers of any size, shapes (d,); 1 where a column is constant."""
-    largest = np.maximum(columns.max(axis=0), -columns.min(axis=0)).astype(float)
+    """Means and deviations of columns (n, d) of numbers of any size, shapes (d,); 1 where a column is constant.
+
+    Of huge numbers that differ by rounding alone, which count as constant, the largest difference is one.
+    """
+    top, bottom = columns.max(axis=0).astype(float), columns.min(axis=0).astype(float)
+    largest = np.maximum(top, -bottom)
     extreme = (largest > SAFE) | ((largest > 0) & (largest < 1.0 / SAFE))
     power = np.where(extreme, np.frexp(largest)[1], 0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -130,8 +134,8 @@ def _centre_and_scale(columns: Array, weight: Array | None) -> tuple[Array, Arra
         mean, scale = np.asarray(scaler.mean_, dtype=float), np.asarray(scaler.scale_, dtype=float)
         # A constant column has the deviation 1, however it was brought there.
         varies = scale == np.sqrt(np.asarray(scaler.var_, dtype=float))
-        scale = np.where(varies, np.ldexp(scale, power), scale)
-        return np.ldexp(mean, power), np.where(largest <= LARGEST, scale, np.inf)
+        scale = np.where(varies, np.ldexp(scale, power), np.maximum(scale, top - bottom))
+        return np.where(top == bottom, top, np.ldexp(mean, power)), np.where(largest <= LARGEST, scale, np.inf)
 
 
 def _check_offset(variance: float) -> None:
