@@ -50,7 +50,9 @@ def cut_directions(X: Array, y: Array | None, rng: np.random.Generator, jitter: 
     if y is None or X.shape[1] < COMPARED_ROWS:
         return widest
     inputs = np.argsort(rng.random(widest.shape), axis=1)[:, :COMPETING_INPUTS]
-    candidates = np.concatenate([widest[:, None], np.eye(n_inputs, dtype=X.dtype)[inputs]], axis=1)
+    alone = np.zeros((*inputs.shape, n_inputs), X.dtype)
+    np.put_along_axis(alone, inputs[:, :, None], 1.0, axis=2)
+    candidates = np.concatenate([widest[:, None], alone], axis=1)
     likelihoods = _log_likelihoods_in_parts(_linear_inputs(X, y), y, candidates @ X.swapaxes(1, 2))
     return candidates[np.arange(n_nodes), np.argmax(likelihoods, axis=1)]
 

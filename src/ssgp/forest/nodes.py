@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp._utils.wide import WIDE
 from ssgp.engine.leave_one_out import inverse_of_factor, leave_one_out
 from ssgp.engine.ridge import LeafSums, RidgeSolution, needs_double, solve_ridge, sum_products
 from ssgp.engine.row_ridge import RowRidge, factorize_rows
@@ -36,6 +37,8 @@ SMALL = 0.6
 # Numbers of features, and of sums over rows, that are held at once.
 FEATURES_AT_ONCE = 1 << 20
 SUMS_AT_ONCE = 1 << 20
+# Numbers of inputs of wide rows that are gathered at once.
+INPUTS_AT_ONCE = 1 << 21
 # Rounding of a sketch is held against this much of a leverage's root.
 SKETCH_TOLERANCE = 0.1
 
@@ -286,13 +289,20 @@ class BranchSolver:
         kinds = self.double.astype(np.int64)
         for stack in stack_leaves(starts, stops, self.leaves_per_family, kinds, self._most_rows()):
             n_families = len(stack.families)
-            phi = self.tree.features(self.rows.X[stack.rows.reshape(n_families, -1)])
+            phi = self._features(stack.rows.reshape(n_families, -1))
             phi[~stack.inside.reshape(n_families, -1)] = 0.0
             if self.double[stack.families[0]]:
                 phi = phi.astype(float)
             y = stack.take(self.rows.y).reshape(n_families, -1).astype(float)
             weight = None if self.rows.weight is None else stack.take(self.rows.weight).reshape(n_families, -1)
             yield StackedRows(stack, phi, y, weight)
+
+    def _features(self, rows: Indices) -> Array:
+        """Features of the rows of these numbers (f, n), shape (f, n, q); of wide rows, some families at a time."""
+        n_inputs, n_families = self.rows.X.shape[1], len(rows)
+        at_once = n_families if n_inputs <= WIDE else max(1, INPUTS_AT_ONCE // (n_inputs * rows.shape[1]))
+        parts = [self.tree.features(self.rows.X[rows[i : i + at_once]]) for i in range(0, n_families, at_once)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def solve(self, arrays: list[NodeArrays], first_leaf: int) -> None:
         """Solve all nodes and keep their models."""

@@ -46,6 +46,8 @@ LEAST_SAMPLED = 50_000
 SAMPLED_ROWS_PER_LEAF = 8
 # Matrices of a node of a branch that is solved: its sums, their factor and its inverse.
 MATRICES_PER_NODE = 3
+# Copies of wide rows, in float32, that a tree makes while it is grown and filled.
+WIDE_COPIES = 4
 # Rows per feature up to which the leaves of a branch, by their mean size, need no matrices of their own.
 SMALL = 0.4
 
@@ -184,7 +186,7 @@ def tree_bytes(n_rows: int, n_inputs: int, n_frequencies: int, depth: int) -> in
     nodes = [shape.leaves_per_branch // size for size in shape.leaves_per_node]
     if len(nodes) > 1 and n_rows / shape.n_leaves <= SMALL * n_features:
         nodes = nodes[:-1]
-    copied = 2 * 4 * n_inputs * min(n_rows, fewer_if_wide(COPIED_ROWS, n_inputs)) if n_inputs > WIDE else 0
+    copied = 4 * WIDE_COPIES * n_inputs * min(n_rows, fewer_if_wide(COPIED_ROWS, n_inputs)) if n_inputs > WIDE else 0
     return 8 * MATRICES_PER_NODE * sum(nodes) * (n_features + 1) ** 2 + copied
 
 

@@ -9,7 +9,7 @@ from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.column_errors import ExtremeValuesError
 from ssgp._utils.warning import warn_user
 from ssgp._utils.weights import MOST_SHARE_OF_UNITS, limit_share
-from ssgp._utils.wide import fewer_if_wide
+from ssgp._utils.wide import WIDE, fewer_if_wide
 from ssgp.rows.blocks import Rows
 from ssgp.saving.contents import array, number
 from ssgp.saving.kinds import stored
@@ -18,6 +18,7 @@ __all__ = ["LEAST_NOISE", "Standardizer"]
 
 # Rows that are standardised at a time.
 CHUNK = 65536
+WIDE_CHUNK = 4096
 # Noise variance, relative to the target's mean square, below which sums are rounding: where learning stops, at least.
 LEAST_NOISE = 1e-8
 # The same of the target, so that it has a logarithm.
@@ -101,7 +102,7 @@ class Standardizer:
         """Standardise rows ``X[order]`` to float32, a chunk at a time; none is further than `FARTHEST`."""
         n_rows = len(X) if isinstance(order, slice) else len(order)
         out = np.empty((n_rows, X.shape[1]), dtype=np.float32)
-        at_once = fewer_if_wide(CHUNK, X.shape[1])
+        at_once = fewer_if_wide(CHUNK if X.shape[1] <= WIDE else WIDE_CHUNK, X.shape[1])
         for start in range(0, n_rows, at_once):
             part = slice(start, start + at_once)
             rows = X[part] if isinstance(order, slice) else X[order[part]]

@@ -36,6 +36,7 @@ PROBES_PER_PLATEAU = 10
 STEPS_PER_MIXING_STEP = 8
 # Blocks and z of this many steps are drawn together: fewer, larger calls.
 STEPS_PER_SAMPLE = 32
+NUMBERS_PER_SAMPLE = 1 << 22
 # In the units of standardised data. Noise below its least variance is the rounding of float32 features.
 NOISE_RANGE = (1e-6, 1e6)
 SIGNAL_RANGE = (1e-6, 1e6)
@@ -277,7 +278,8 @@ class Trainer:
 
     def _sample(self) -> Iterator[tuple[list[int], Array]]:
         """Sets I and Z of appendix G, for one step after another."""
-        layout, dtype, n_steps = self.parameters.layout, self.parameters.flat.dtype, STEPS_PER_SAMPLE
+        layout, dtype = self.parameters.layout, self.parameters.flat.dtype
+        n_steps = max(1, min(STEPS_PER_SAMPLE, NUMBERS_PER_SAMPLE // layout.dimension))
         while True:
             blocks = self.rng.integers(0, self.rows.n_blocks, (n_steps, self.blocks_per_step)).tolist()
             z = self.estimator.draw(layout, n_steps * self.draws_per_step, self.rng).astype(dtype)
