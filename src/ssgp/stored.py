@@ -26,7 +26,7 @@ from ssgp.forest.fitted import Forest
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import NearestCentre, NearestRow
 from ssgp.rows.standardizer import Standardizer
-from ssgp.saving.contents import made_of
+from ssgp.saving.contents import ContentsError, Sizes, either, made_of
 from ssgp.saving.kinds import Kinds
 from ssgp.saving.model_files import read_object
 from ssgp.spectrum.bases import Laplace, Logistic, Normal, StudentT
@@ -63,8 +63,22 @@ BASELINES = (
 FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest)
 DISTRIBUTIONS = (Recalibration,)
 TABLES = (Dropped, Number, OneHot, TargetMeans, Time)
+
+
+def _pipeline(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+    """Encoders and at most one regressor after them, each of what the one before it gives."""
+    made_of(Pipeline, *ESTIMATORS)(value, sizes)
+    steps = [step for _, step in value.steps]
+    encoded = all(isinstance(step, TableEncoder) for step in steps[:-1])
+    if not (encoded and isinstance(steps[-1], ESTIMATORS)):
+        raise ContentsError("a pipeline must be of encoders, and of a regressor of ssgp")
+    n_given = [len(step.get_feature_names_out()) for step in steps[:-1]]
+    if n_given != [step.n_features_in_ for step in steps[1:]]:
+        raise ContentsError("the steps of a pipeline must have as many columns as the ones before give")
+
+
 # What a file may be of: parts of models are no models.
-MODEL = made_of(*ESTIMATORS, Pipeline)
+MODEL = either(made_of(*ESTIMATORS), _pipeline)
 KINDS = Kinds((*ESTIMATORS, *ROWS, *SPECTRUM, *SVBSSGP, *BASELINES, *FOREST, *DISTRIBUTIONS, *TABLES))
 
 

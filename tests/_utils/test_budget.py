@@ -105,7 +105,9 @@ class TestAttempt:
 def test_parts_are_computed_every_time_where_nothing_is_kept():
     calls = []
     for _ in range(2):
-        assert Budget.of(5.0).kept.once("tree", lambda: calls.append("computed") or len(calls)) == len(calls)
+        assert Budget.of(5.0).kept.once("tree", lambda: calls.append("computed") or len(calls), lambda *_: None) == len(
+            calls
+        )
     assert calls == ["computed", "computed"]
 
 

@@ -16,11 +16,15 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load as load_tensors
+from sklearn.pipeline import Pipeline
+from typer.testing import CliRunner
 
 import ssgp
-from ssgp._utils.column_errors import ExtremeValuesError
+from ssgp.cli.app import app
 from ssgp.saving import model_files
+from ssgp.saving.flattening import NotStorableError
 from ssgp.saving.model_files import SavedModelError, read_summary
+from tests.saving.test_earlier_versions import table
 
 CASES = 400
 SECONDS = 20.0
@@ -64,9 +68,13 @@ def check(path: Path) -> None:
     except SavedModelError as error:
         check_message(error)
         return
-    regressor = model[-1] if hasattr(model, "steps") else model
-    if hasattr(regressor, "predict_distribution"):
-        use(regressor)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if isinstance(model, Pipeline):
+            use_pipeline(model)
+        elif hasattr(model, "predict_distribution"):
+            use(model)
+        save_again(model, path)
 
 
 def check_message(error: SavedModelError) -> None:
@@ -77,19 +85,29 @@ def check_message(error: SavedModelError) -> None:
 def use(model: Any) -> None:
     """Predict, go on and save: contents that pass the rules must not fail here in ways that nobody documents."""
     X = np.random.default_rng(0).normal(size=(5, model.n_features_in_))
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            assert model.predict(X).shape == (5,)
-        except ExtremeValuesError:
-            return
-        mean, deviation = model.predict(X, return_std=True)
-        assert mean.shape == deviation.shape == (5,)
-        assert not (deviation < 0.0).any()
-        if hasattr(model, "partial_fit"):
-            # Numbers that are extreme or do not belong together are told where they are met.
-            with suppress(ValueError):
-                model.partial_fit(X, np.zeros(5))
+    assert model.predict(X).shape == (5,)
+    mean, deviation = model.predict(X, return_std=True)
+    assert mean.shape == deviation.shape == (5,)
+    assert not (deviation < 0.0).any()
+    assert model.predict_quantiles(X, [0.1, 0.9]).shape == (5, 2)
+    if hasattr(model, "partial_fit"):
+        # Numbers that are extreme or do not belong together are told where they are met.
+        with suppress(ValueError):
+            model.partial_fit(X, np.zeros(5))
+
+
+def use_pipeline(model: Pipeline) -> None:
+    """Predict a table that the encoder was fitted to the like of; it may say that its columns are others now."""
+    with suppress(ValueError):
+        assert np.shape(model.predict(table(np.random.default_rng(0).normal(size=(5, 2))))) == (5,)
+
+
+def save_again(model: Any, path: Path) -> None:
+    """What was accepted can be written again, and be shown."""
+    with suppress(NotStorableError):
+        ssgp.save(model, path)
+        shown = CliRunner().invoke(app, ["inspect", str(path)])
+        assert shown.exit_code == 0, shown.output
 
 
 def change_bytes(data: bytes, header: dict[str, Any], rng: np.random.Generator) -> bytes:

@@ -8,6 +8,7 @@ import pytest
 
 from ssgp._utils.whole_file import whole_file
 from ssgp.saving.checkpoints import Checkpoint, delete_checkpoint
+from ssgp.saving.contents import anything
 from ssgp.saving.kinds import Kinds
 
 # Numbers, texts and arrays need no kinds.
@@ -32,7 +33,7 @@ def test_only_parts_are_deleted(tmp_path):
     checkpoint = Checkpoint(tmp_path / "parts", NOTHING)
     checkpoint.begin(lambda: {"n_trees": np.int64(3)})
     for name in ("learned", "fold-0-11", "all-3"):
-        checkpoint.once(name, lambda: (1.0, np.arange(3)))
+        checkpoint.once(name, lambda: (1.0, np.arange(3)), anything)
     checkpoint.release()
     others = [tmp_path / "parts" / name for name in ("thesis.txt", "model.safetensors", "all-best.safetensors")]
     for path in others:
@@ -47,11 +48,11 @@ def test_only_parts_are_deleted(tmp_path):
 
 def test_once_something_was_cut_short_nothing_is_read(tmp_path):
     checkpoint = Checkpoint(tmp_path, NOTHING)
-    assert checkpoint.once("learned", lambda: 1) == 1
-    assert checkpoint.once("learned", lambda: 2) == 1
+    assert checkpoint.once("learned", lambda: 1, anything) == 1
+    assert checkpoint.once("learned", lambda: 2, anything) == 1
     checkpoint.close()
-    assert checkpoint.once("learned", lambda: 3) == 3
-    checkpoint.once("all-0", lambda: 4)
+    assert checkpoint.once("learned", lambda: 3, anything) == 3
+    checkpoint.once("all-0", lambda: 4, anything)
     checkpoint.release()
     assert [path.name for path in tmp_path.iterdir()] == ["learned.safetensors"]
 

@@ -11,6 +11,8 @@ from ssgp.saving.contents import (
     fixed_tuple,
     flag,
     integer,
+    json_value,
+    labels,
     list_of,
     made_of,
     mapping_of,
@@ -20,7 +22,6 @@ from ssgp.saving.contents import (
     record,
     strings,
     text,
-    times,
     tuple_of,
 )
 
@@ -42,7 +43,8 @@ ALLOWED = [
     (array("bool", "n"), np.array([True])),
     (strings("n"), np.array(["a", ""])),
     (strings("n"), np.array(["a", "bc"], object)),
-    (times("n"), np.array(["2020-01-01"], "M8[D]")),
+    (labels("n"), np.array(["2020-01-01"], "M8[D]")),
+    (labels("n"), np.array([1, "a", None], object)),
     (integer(), 3),
     (integer(-1, 1), np.int64(-1)),
     (number(0.0), 0.5),
@@ -62,6 +64,7 @@ ALLOWED = [
     (record(a=integer(), b=text()), {"b": "", "a": 1}),
     (plain, [1, "a", (None, 2.5)]),
     (plain, np.arange(3)),
+    (json_value(2), [{"a": 1}]),
 ]
 REFUSED = [
     (array("float64", "n"), FLOATS),
@@ -76,7 +79,11 @@ REFUSED = [
     (array("float64"), 1.0),
     (strings("n"), np.array(["a", 1], object)),
     (strings("n"), np.array([["a"]])),
-    (times("n"), np.arange(3)),
+    (labels("n"), np.zeros((2, 2))),
+    (strings("n"), np.array(["\ud800"], object)),
+    (text(), "\ud800"),
+    (number(or_whole=True), 10**400),
+    (json_value(1), [[1]]),
     (integer(), -1),
     (integer(), True),
     (integer(), 1.0),

@@ -83,6 +83,7 @@ def test_numpy_scalars_keep_their_precision(value):
 def test_arrays_come_back_with_type_shape_and_order(array):
     back = there_and_back(array)
     assert back.dtype == array.dtype.newbyteorder("=")
+    assert back.shape == array.shape
     assert back.flags.f_contiguous == array.flags.f_contiguous
     np.testing.assert_array_equal(back, array)
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 import ssgp
 from helpers import small_forest, wavy
-from ssgp import SSGPRegressor, TableEncoder
+from ssgp import SSGPRegressor, SVBSSGPRegressor, TableEncoder
 from ssgp.saving import model_files
 from ssgp.saving.model_files import SavedModelError, read_summary
 
@@ -67,15 +67,15 @@ def test_the_checksum_covers_dtypes_and_shapes(field, path):
 @pytest.mark.parametrize("root", [5, None, "text", {"list": []}, {"tuple": [1]}, {"array": "fitted.lengthscale_"}])
 def test_only_models_are_roots(root, path):
     ssgp_file(path)
-    rewrite(path, lambda header, arrays: header.update(root=root))
-    with pytest.raises(SavedModelError, match="must be DTCRegressor or"):
+    rewrite(path, lambda header, arrays: header.update(root=root, objects=[]))
+    with pytest.raises(SavedModelError, match="must be Pipeline or DTCRegressor or"):
         ssgp.load(path)
 
 
 def test_a_part_of_a_model_is_no_model(path):
     ssgp_file(path)
     rewrite(path, lambda header, arrays: header.update(root={"object": 0}))
-    with pytest.raises(SavedModelError, match="found Standardizer"):
+    with pytest.raises(SavedModelError, match="no part of the model"):
         ssgp.load(path)
 
 
@@ -188,5 +188,97 @@ def test_a_file_of_the_first_format_is_read(path):
         arrays[name] = arrays[name].view(np.int64)
 
     rewrite(path, change, source=source)
-    with pytest.raises(SavedModelError, match=r"WeightPosterior.mean: must be an array of float64 .* found int64"):
+    with pytest.raises(SavedModelError, match=r"WeightPosterior: mean: must be an array of float64 .* found int64"):
+        ssgp.load(path)
+
+
+def test_objects_that_are_no_part_of_the_model_are_not_built_for_nothing(path):
+    ssgp_file(path)
+
+    def change(header, arrays):
+        arrays["rows"] = np.zeros((1000, 2))
+        header["objects"].append({"kind": "cKDTree", "parts": {"data": {"array": "rows"}}})
+
+    rewrite(path, change)
+    with pytest.raises(SavedModelError, match="no part of the model"):
+        ssgp.load(path)
+
+
+def test_an_array_stands_in_few_places(path):
+    ssgp_file(path)
+
+    def change(header, arrays):
+        trace = parts_of(header, "SSGPRegressor")["fitted"]["dict"]["bound_trace_"]
+        parts_of(header, "SSGPRegressor")["settings"]["dict"]["lengthscale"] = {"list": [trace] * 9}
+
+    rewrite(path, change)
+    with pytest.raises(SavedModelError, match="in more than 8 places"):
+        ssgp.load(path)
+
+
+@pytest.mark.parametrize("order", [[1, 0], [0], [0, 0, 1]], ids=["regressor first", "encoder alone", "names twice"])
+def test_steps_of_a_pipeline_are_encoders_and_a_regressor(order, path):
+    model = make_pipeline(TableEncoder(), small_forest(n_trees=1, max_iter=3)).fit(X, Y)
+    ssgp.save(model, path)
+
+    def change(header, arrays):
+        steps = parts_of(header, "Pipeline")["steps"]["list"]
+        parts_of(header, "Pipeline")["steps"]["list"] = [steps[i] for i in order]
+
+    rewrite(path, change)
+    if order == [0]:
+        with pytest.raises(SavedModelError, match="no part of the model"):
+            ssgp.load(path)
+    else:
+        with pytest.raises(SavedModelError, match=r"of encoders, and of a regressor|different names"):
+            ssgp.load(path)
+
+
+def test_a_recalibrated_regressor_is_not_recalibrated(path):
+    model = ssgp.RecalibratedRegressor(SSGPRegressor(3, max_iter=2, n_restarts=1).fit(X, Y)).fit(X, Y)
+    with pytest.raises(ValueError, match="regressor is recalibrated already"):
+        ssgp.RecalibratedRegressor(model).fit(X, Y)
+    model.save(path)
+
+    def change(header, arrays):
+        again = json.loads(json.dumps(header["objects"][-1]))
+        again["parts"]["settings"]["dict"]["regressor"] = header["root"]
+        header["objects"].append(again)
+        header["root"] = {"object": len(header["objects"]) - 1}
+
+    rewrite(path, change)
+    with pytest.raises(SavedModelError, match="a recalibrated regressor cannot be recalibrated"):
+        ssgp.load(path)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"n_features_in": 10**9},
+        {"feature_importances": {"a": 10**400}},
+        {"feature_importances": {"a": -1.0}},
+        {"recalibration": {"shift": 10**400}},
+        {"notes": json.loads("[" * 100 + "]" * 100)},
+    ],
+    ids=["columns without end", "no float", "negative share", "no shift", "nested"],
+)
+def test_numbers_of_a_summary_are_numbers_that_can_be_shown(entries, path):
+    ssgp_file(path)
+    rewrite(path, lambda header, arrays: header["summary"].update(entries))
+    with pytest.raises(SavedModelError, match="its summary cannot be read"):
+        read_summary(path)
+
+
+def test_times_without_a_unit_are_refused(path):
+    labels = np.array(["2020-01-01", "2020-01-02"], "M8[D]")
+    blocks = labels[(X[:, 0] > 0).astype(int)]
+    SVBSSGPRegressor(3, max_iter=2, n_draws=2, random_state=0).fit(X, Y, blocks=blocks).save(path)
+    assert ssgp.load(path).block_labels_.dtype == labels.dtype
+
+    def change(header, arrays):
+        text = json.dumps(header["objects"]).replace("M8[D]", "M8[0D]")
+        header["objects"] = json.loads(text)
+
+    rewrite(path, change)
+    with pytest.raises(SavedModelError, match="not a type of times"):
         ssgp.load(path)

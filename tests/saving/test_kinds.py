@@ -79,7 +79,7 @@ class TestDataclass:
         assert kind(Plain).build({"width": 1}) == Plain(1, ["none"])
 
     def test_refuses_what_it_can_no_longer_be(self):
-        with pytest.raises(ContentsError, match=r"Road.colour: 'red' has no effect any more"):
+        with pytest.raises(ContentsError, match=r"Road: colour: 'red' has no effect any more"):
             kind(Street).build({"long": 5, "colour": "red"})
 
     @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ class TestDataclass:
         [
             ({}, "Plain: there is no 'width'"),
             ({"width": 1, "height": 2}, "Plain: 'height' is unknown"),
-            ({"width": "1"}, "Plain.width: must be a whole number from 0 .* found str '1'"),
+            ({"width": "1"}, "Plain: width: must be a whole number from 0 .* found str '1'"),
         ],
         ids=["too few", "too many", "another type"],
     )

@@ -37,7 +37,7 @@ class Kept(Protocol):
         """Check that the parts that are there belong to the fit of this identity."""
         ...
 
-    def once(self, name: str, compute: Callable[[], T]) -> T:
+    def once(self, name: str, compute: Callable[[], T], expected: Callable[..., None]) -> T:
         """A finished part, computed and kept where it is not there."""
         ...
 
@@ -56,7 +56,7 @@ class NothingKept:
     def begin(self, identity: Callable[[], Mapping[str, Any]]) -> None:
         """Any fit may begin."""
 
-    def once(self, name: str, compute: Callable[[], T]) -> T:
+    def once(self, name: str, compute: Callable[[], T], expected: Callable[..., None]) -> T:
         """The part, computed."""
         return compute()
 

@@ -20,7 +20,7 @@ __all__ = ["KERNEL_AND_UNITS", "GaussianRegressor"]
 
 # What files hold of every such regressor; variances of a target of tiny or huge numbers may be beyond all numbers.
 KERNEL_AND_UNITS: dict[str, Rule] = {
-    "lengthscale_": array("float64", "d", least=0.0),
+    "lengthscale_": array("float64", "d", finite=False),
     "signal_variance_": number(0.0, finite=False),
     "noise_variance_": number(0.0, finite=False),
     "n_rows_": integer(1),

@@ -90,7 +90,7 @@ def _importances(summary: dict[str, Any]) -> str:
     if not shares:
         return ""
     width = max(len(name) for name, _ in shares)
-    longest = shares[0][1]
+    longest = shares[0][1] or 1.0
     bars = [
         f"  {name:<{width}} {share:6.1%} {'#' * round(BAR_LENGTH * share / longest)}".rstrip() for name, share in shares
     ]

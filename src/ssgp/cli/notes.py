@@ -1,5 +1,6 @@
 """Notes that `ssgp fit` writes to the file of a model. Python may write other notes there, or none."""
 
+import sys
 from typing import Any
 
 __all__ = ["Notes"]
@@ -69,4 +70,6 @@ class Notes:
 
     def _number(self, name: str) -> float | None:
         value = self._raw.get(name)
-        return value if isinstance(value, int | float) else None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return value if abs(value) <= sys.float_info.max else None

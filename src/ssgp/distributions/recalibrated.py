@@ -16,7 +16,7 @@ from ssgp._utils.checks import check_target, check_weights
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.stretched import StretchedDistribution
-from ssgp.saving.contents import integer, made_of
+from ssgp.saving.contents import ContentsError, Sizes, integer, made_of
 from ssgp.saving.mixin import SaveMixin, stored_estimator
 
 __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "recalibrate"]
@@ -26,9 +26,16 @@ __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "reca
 LEAST_ROWS, MOST_ROWS = 20, 10_000
 
 
+def _regressor(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+    """A regressor that is not recalibrated itself."""
+    made_of(DistributionRegressor)(value, sizes)
+    if isinstance(value, RecalibratedRegressor):
+        raise ContentsError("a recalibrated regressor cannot be recalibrated")
+
+
 @stored_estimator(
     {"recalibration_": made_of(Recalibration), "n_recalibration_rows_": integer(1)},
-    settings={"regressor": made_of(DistributionRegressor)},
+    settings={"regressor": _regressor},
     has_columns=False,
 )
 class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
@@ -117,6 +124,8 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         self
             Fitted.
         """
+        if isinstance(self.regressor, RecalibratedRegressor):
+            raise ValueError("regressor is recalibrated already; recalibrate the one it was made of, its `regressor`")
         check_is_fitted(self.regressor)
         y = check_target(y, X)
         weight = None if sample_weight is None else check_weights(sample_weight, X)

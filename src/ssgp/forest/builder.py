@@ -22,12 +22,15 @@ from ssgp.forest.settings import ForestSettings
 from ssgp.forest.tree import SpectralTree, TreeShape, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import RowTable, TrainingRows
+from ssgp.saving.contents import fixed_tuple, made_of, optional
 from ssgp.spectrum.parameters import Hyperparameters
 
 __all__ = ["ForestBuilder"]
 
 T = TypeVar("T")
 FittedTree = tuple[TreeSkeleton, SpectralTree, LeaveOneOut | None]
+# The same as checkpoints hold it.
+FITTED_TREE = fixed_tuple(made_of(TreeSkeleton), made_of(SpectralTree), optional(made_of(LeaveOneOut)))
 
 # So many rows, counted once per tree, are left out of it in turn to learn the correction: all rows of some branches.
 LEAVE_ONE_OUT_ROWS = 1_200_000
@@ -174,7 +177,7 @@ class ForestBuilder:
             skeleton = grow()
             return skeleton, *self._fit_tree(table, skeleton, leave_out)
 
-        skeleton, tree, errors = self.budget.kept.once(name, fit)
+        skeleton, tree, errors = self.budget.kept.once(name, fit, FITTED_TREE)
         # Trees that share their features share one object, which a file of one tree does not know of.
         return replace(skeleton, features=features), replace(tree, features=features), errors
 

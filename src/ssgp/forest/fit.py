@@ -135,9 +135,10 @@ def _teller(hooks: StepHooks, units: Standardizer, bounds: list[float]) -> Calla
     return lambda bound: hooks.after_step(len(bounds), bound - log(units.y_scale))
 
 
-def _posterior(kernel: str, parameters: Parameters, x_scale: Array | float) -> AffinePosterior:
-    """q(theta) of learned parameters, for inputs of that scale."""
-    unit = parameters.hyperparameters.frequency_deviation / x_scale
+def _posterior(kernel: str, parameters: Parameters, units: Standardizer | None = None) -> AffinePosterior:
+    """q(theta) of learned parameters, for standardised inputs, or for those of these units."""
+    unit = parameters.hyperparameters.frequency_deviation
+    unit = unit if units is None else units.frequencies_in_input_units(unit)
     return affine_posterior(parameters, Normal(), unit, 1.0, tail_scales(kernel, parameters.layout.n_frequencies))
 
 
@@ -149,7 +150,7 @@ def _builder(
     trend_inputs: Indices | None = None,
 ) -> ForestBuilder:
     """What builds forests of these parameters."""
-    posterior = _posterior(kernel, parameters, 1.0)
+    posterior = _posterior(kernel, parameters)
 
     def draw(rng: np.random.Generator) -> Array:
         return posterior.split(posterior.sample(1, rng))[0][0]
@@ -173,7 +174,7 @@ def _build(
     return FittedForest(
         units=units,
         parameters=parameters,
-        posterior=_posterior(kernel, parameters, units.x_scale),
+        posterior=_posterior(kernel, parameters, units),
         kernel=kernel,
         feature_importances=feature_importances(rows.sample.X, parameters.hyperparameters.lengthscale),
         bound_trace=units.in_target_units(bounds),

@@ -35,6 +35,7 @@ def _check_forest(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
     yield all(len(tree.levels) == 1 for tree in parts.trees), "trees must have one level"
     sizes = {(tree.partition.n_blocks, tree.levels[0].leaves_per_node) for tree in parts.trees}
     yield len(sizes) == 1, "trees must have equally many leaves"
+    yield len({id(tree) for tree in parts.trees}) == len(parts.trees), "trees must be different ones"
 
 
 @stored(
@@ -259,13 +260,13 @@ class FittedForest:
 # What files hold of a fitted regressor: its attributes, and the parts of a fitted forest.
 CONTENTS: dict[str, Rule] = {
     "posterior_": made_of(AffinePosterior, d=lambda posterior: posterior.n_inputs),
-    "lengthscale_": array("float64", "d", least=0.0),
+    "lengthscale_": array("float64", "d", finite=False),
     "feature_importances_": array("float64", "d", least=0.0),
     "kernel_": text(*KERNELS),
     "n_frequencies_": integer(1),
     "n_trees_": integer(1),
     "n_leaves_": integer(1),
-    "leaf_size_": number(0.0, or_whole=True),
+    "leaf_size_": number(0.0, 1e18, or_whole=True),
     "calibration_": made_of(Calibration),
     "corrected_share_": number(0.0, 1.0),
     "n_rows_": integer(1),

@@ -27,6 +27,7 @@ NUMBERS_AT_ONCE = 1 << 23
         "scale": array("float32", "p", "k", least=TINIEST),
     },
     name="Packed",
+    relations=lambda p: [(p.values.size > 0, "there must be nodes and vectors")],
 )
 @dataclass(frozen=True)
 class HalfPrecision:

@@ -12,6 +12,7 @@ from ssgp.engine.threads import one_blas_thread
 from ssgp.forest.settings import ForestSettings
 from ssgp.rows.blocking import Blocking, SampledBlocking
 from ssgp.rows.blocks import Rows
+from ssgp.saving.contents import array, fixed_tuple, list_of, number
 from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS, tail_scales
 from ssgp.spectrum.learner import Learner
@@ -30,6 +31,8 @@ LEARNING_SHARE = 0.35
 COMPARED_STEPS = 200
 TIMED_STEPS = 10
 IMPORTANCE_PAIRS = 4096
+# Parameters and bounds, as checkpoints hold them.
+LEARNED = fixed_tuple(array(("float32", "float64"), "size"), list_of(number(finite=False)))
 
 
 class FrequencyLearner:
@@ -113,7 +116,7 @@ class FrequencyLearner:
             return parameters.flat, bounds
 
         with one_blas_thread():
-            parameters.flat[:], bounds[:] = self.budget.kept.once("learned", run)
+            parameters.flat[:], bounds[:] = self.budget.kept.once("learned", run, LEARNED)
 
     def _ascend(
         self, kernel: str, parameters: Parameters, bounds: list[float], after_step: Callable[[float], bool]

@@ -5,6 +5,7 @@ blocks follow the function and not the units of the table.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -32,8 +33,12 @@ class Partition(Protocol):
         ...
 
 
+# So far from zero that nothing is, and that squares are numbers.
+COORDINATES = partial(array, ("float32", "float64"), least=-1e18, most=1e18)
+
+
 @stored(
-    {"centres": array(("float32", "float64"), "p", "lifted"), "metric": array(("float32", "float64"), "d")},
+    {"centres": COORDINATES("p", "lifted"), "metric": COORDINATES("d")},
     relations=lambda p: [
         (len(p.centres) > 0, "there must be a centre"),
         (p.centres.shape[1] == len(p.metric) + 1, "centres must have one coordinate more than the metric"),
@@ -73,7 +78,7 @@ class NearestCentre:
     {
         "tree": made_of(cKDTree, n=lambda tree: tree.n, d=lambda tree: tree.m),
         "labels": array(INTEGERS, "n", least=0),
-        "metric": array(("float32", "float64"), "d"),
+        "metric": COORDINATES("d"),
     },
     relations=lambda p: [(0 < len(p.labels) > p.labels.max(), "labels must be fewer than rows")],
 )

@@ -98,6 +98,11 @@ class Standardizer:
         """Bounds of log p(y) per row of the standardised target, as bounds of the target in its own units."""
         return np.asarray(bounds, dtype=float) - np.log(self.y_scale)
 
+    def frequencies_in_input_units(self, frequencies: Array) -> Array:
+        """Frequencies (..., d) of standardised inputs, per unit of the inputs; infinite for the tiniest units."""
+        with np.errstate(over="ignore"):
+            return frequencies / self.x_scale
+
     def inputs(self, X: Array, order: Indices | slice = slice(None)) -> Array:
         """Standardise rows ``X[order]`` to float32, a chunk at a time; none is further than `FARTHEST`."""
         n_rows = len(X) if isinstance(order, slice) else len(order)

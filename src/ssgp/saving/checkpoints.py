@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ssgp._utils.whole_file import FilePath, whole_file
+from ssgp.saving.contents import Rule
 from ssgp.saving.folder_lock import LOCK_FILE, FolderLock
 from ssgp.saving.kinds import Kinds
 from ssgp.saving.model_files import read_object, write_object
@@ -70,11 +71,11 @@ class Checkpoint:
             with whole_file(self._folder / IDENTITY) as part:
                 part.write_text(json.dumps(here), encoding="utf-8")
 
-    def once(self, name: str, compute: Callable[[], T]) -> T:
-        """A finished part, computed and kept where it is not there."""
+    def once(self, name: str, compute: Callable[[], T], expected: Rule) -> T:
+        """A finished part, computed and kept where it is not there; a file of anything else is refused."""
         path = self._folder / f"{name}.safetensors"
         if not self._closed and path.exists():
-            return read_object(path, self._kinds)
+            return read_object(path, self._kinds, expected)
         value = compute()
         if not self._closed:
             write_object(value, path, {})
@@ -100,9 +101,13 @@ def _identity_in(folder: Path) -> dict[str, Any]:
         return {}
     with suppress(ValueError):
         identity = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
-        if isinstance(identity, dict) and identity.keys() >= REQUIRED:
+        if isinstance(identity, dict) and identity.keys() >= REQUIRED and _is_seed(identity["seed"]):
             return identity
     return {}
+
+
+def _is_seed(value: Any) -> bool:  # noqa: ANN401  as JSON has it
+    return type(value) is int and 0 <= value < 2**32
 
 
 def kept_setting(folder: FilePath | None, name: str) -> Any:  # noqa: ANN401  as JSON has it

@@ -6,6 +6,7 @@ so that what is built needs no further look.
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,10 +25,13 @@ __all__ = [
     "Sizes",
     "anything",
     "array",
+    "check_part",
     "either",
     "fixed_tuple",
     "flag",
     "integer",
+    "json_value",
+    "labels",
     "list_of",
     "made_of",
     "mapping_of",
@@ -37,7 +41,6 @@ __all__ = [
     "record",
     "strings",
     "text",
-    "times",
     "tuple_of",
 ]
 
@@ -84,7 +87,7 @@ class Contents:
             raise ContentsError(f"there is no {missing[0]!r}" if missing else f"{unknown[0]!r} is unknown")
         sizes: Sizes = {}
         for name, value in parts.items():
-            _check_part(name, self._rules[name], value, sizes)
+            check_part(name, self._rules[name], value, sizes)
         absent = dict.fromkeys(self.optional)
         for holds, sentence in self.relations(SimpleNamespace(**{**absent, **parts})) if self.relations else ():
             if not holds:
@@ -95,11 +98,18 @@ class Contents:
         return {**self.required, **self.optional}
 
 
-def _check_part(name: str, rule: Rule, value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+def check_part(name: str, rule: Rule, value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+    """Hold a part against its rule; the error names it."""
     try:
         rule(value, sizes)
     except ContentsError as error:
         raise ContentsError(f"{name}: {error}") from None
+
+
+def _bind(sizes: Sizes, name: str, size: int) -> None:
+    """Refuse a size that is another one elsewhere."""
+    if sizes.setdefault(name, size) != size:
+        raise ContentsError(f"must have {sizes[name]} for {name}, as elsewhere, found {size}")
 
 
 def _refuse(value: Any, allowed: str) -> ContentsError:  # noqa: ANN401
@@ -123,9 +133,10 @@ def array(
         if type(value) is not np.ndarray or value.dtype.name not in allowed or value.ndim != len(shape):
             raise _refuse(value, described)
         for name, size in zip(shape, value.shape, strict=True):
-            if (name if isinstance(name, int) else sizes.setdefault(name, size)) != size:
-                expected = name if isinstance(name, int) else f"{sizes[name]}, as elsewhere,"
-                raise ContentsError(f"must have {expected} for {name} in its shape, found {value.shape}")
+            if isinstance(name, str):
+                _bind(sizes, name, size)
+            elif name != size:
+                raise ContentsError(f"must have {name} in its shape, found {value.shape}")
         if finite and value.size and not _within(value, least, most):
             raise ContentsError(f"must be finite numbers from {least:g} to {most:g}, found others")
 
@@ -143,24 +154,27 @@ def strings(size: str) -> Rule:
 
     def rule(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
         whole = type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "OU"
-        if not whole or not all(isinstance(entry, str) for entry in value.tolist()):
+        if not whole or not all(isinstance(entry, str) and _can_be_written(entry) for entry in value.tolist()):
             raise _refuse(value, "an array of strings")
-        if sizes.setdefault(size, len(value)) != len(value):
-            raise ContentsError(f"must have {sizes[size]} entries, as elsewhere, found {len(value)}")
+        _bind(sizes, size, len(value))
 
     return rule
 
 
-def times(size: str) -> Rule:
-    """An array of dates, times or durations of one axis."""
+def labels(size: str) -> Rule:
+    """An array of one axis of what users tell groups apart by: numbers, strings, times, or a mixture of these."""
 
     def rule(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
-        if type(value) is not np.ndarray or value.ndim != 1 or value.dtype.kind not in "mM":
-            raise _refuse(value, "an array of times")
-        if sizes.setdefault(size, len(value)) != len(value):
-            raise ContentsError(f"must have {sizes[size]} entries, as elsewhere, found {len(value)}")
+        if type(value) is not np.ndarray or value.ndim != 1 or value.dtype.kind not in "biufmMOU":
+            raise _refuse(value, "an array of labels")
+        _bind(sizes, size, len(value))
 
     return rule
+
+
+def _can_be_written(string: str) -> bool:
+    """Whether a string has no half of a character, which no library takes."""
+    return string.isascii() or not any("\ud800" <= character <= "\udfff" for character in string)
 
 
 def integer(least: int = 0, most: int = 2**63 - 1, *, size: str | None = None) -> Rule:
@@ -169,8 +183,8 @@ def integer(least: int = 0, most: int = 2**63 - 1, *, size: str | None = None) -
     def rule(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
             raise _refuse(value, f"a whole number from {least} to {most}")
-        if size is not None and sizes.setdefault(size, int(value)) != value:
-            raise ContentsError(f"must be {sizes[size]}, as elsewhere, found {value}")
+        if size is not None:
+            _bind(sizes, size, int(value))
 
     return rule
 
@@ -181,10 +195,15 @@ def number(least: float = -math.inf, most: float = math.inf, *, or_whole: bool =
     def rule(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
         kinds = float | np.floating | int | np.integer if or_whole else float | np.floating
         is_number = isinstance(value, kinds) and not isinstance(value, bool)
-        if not (is_number and least <= value <= most and not (finite and math.isinf(value))):
+        if not (is_number and least <= value <= most and (not finite or _is_finite(value))):
             raise _refuse(value, f"a number from {least:g} to {most:g}")
 
     return rule
+
+
+def _is_finite(value: Any) -> bool:  # noqa: ANN401
+    """Whether a number is one that a float can hold."""
+    return abs(int(value)) <= sys.float_info.max if isinstance(value, int | np.integer) else math.isfinite(value)
 
 
 def flag(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
@@ -197,7 +216,7 @@ def text(*allowed: str) -> Rule:
     """A string, one of those allowed if any are named."""
 
     def rule(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
-        if not isinstance(value, str) or (allowed and value not in allowed):
+        if not isinstance(value, str) or (allowed and value not in allowed) or not _can_be_written(value):
             raise _refuse(value, " or ".join(map(repr, allowed)) or "a string")
 
     return rule
@@ -237,7 +256,7 @@ def _sequence(kind: type, inner: Rule, least: int, most: int | None) -> Rule:
         if type(value) is not kind or len(value) < least or (most is not None and len(value) > most):
             raise _refuse(value, f"a {kind.__name__} of {least} or more parts")
         for i, part in enumerate(value):
-            _check_part(str(i), inner, part, sizes)
+            check_part(str(i), inner, part, sizes)
 
     return rule
 
@@ -259,7 +278,7 @@ def fixed_tuple(*inner: Rule) -> Rule:
         if type(value) is not tuple or len(value) != len(inner):
             raise _refuse(value, f"a tuple of {len(inner)} parts")
         for i, (part_rule, part) in enumerate(zip(inner, value, strict=True)):
-            _check_part(str(i), part_rule, part, sizes)
+            check_part(str(i), part_rule, part, sizes)
 
     return rule
 
@@ -271,7 +290,7 @@ def mapping_of(inner: Rule) -> Rule:
         if type(value) is not dict:
             raise _refuse(value, "a dict")
         for name, part in value.items():
-            _check_part(repr(name), inner, part, sizes)
+            check_part(repr(name), inner, part, sizes)
 
     return rule
 
@@ -293,9 +312,7 @@ def made_of(*classes: type, **size_of: Callable[[Any], int]) -> Rule:
         if not isinstance(value, classes):
             raise _refuse(value, " or ".join(cls.__name__ for cls in classes))
         for name, take in size_of.items():
-            size = take(value)
-            if sizes.setdefault(name, size) != size:
-                raise ContentsError(f"must have {sizes[name]} for {name}, as elsewhere, found {size}")
+            _bind(sizes, name, take(value))
 
     return rule
 
@@ -313,3 +330,18 @@ def plain(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
 
 def anything(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
     """Whatever can be stored at all."""
+
+
+def json_value(depth: int) -> Rule:
+    """Whatever JSON holds, nested at most so deep."""
+
+    def rule(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+        if type(value) not in (dict, list):
+            return
+        if depth == 0:
+            raise _refuse(value, "nested less deeply")
+        inner = json_value(depth - 1)
+        for part in value.values() if type(value) is dict else value:
+            inner(part, sizes)
+
+    return rule

@@ -7,6 +7,7 @@ array that is met twice is stored once, and is one again when it is built.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,10 +30,12 @@ FORMS = {
     "array": {"array", "time", "transposed"},
     "texts": {"texts", "shape", "dtype"},
 }
-TIME_TYPE = re.compile(r"[<>=|]?[mM]8(\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns)\])?")
+TIME_TYPE = re.compile(r"[<>=|]?[mM]8(\[([1-9]\d{0,3})?(Y|M|W|D|h|m|s|ms|us|ns)\])?")
 TEXT_TYPE = re.compile(r"\|?O|[<>=]?U\d{1,8}")
 # Bytes, and bytes for each byte in the file, that strings of one width may take.
-MOST_PADDING, MOST_TIMES = 1 << 24, 256
+MOST_PADDING, MOST_TIMES = 1 << 24, 64
+# Places at which an array may stand: what is built of one may be a copy.
+MOST_PLACES = 8
 TENSOR_TYPES = ("bool", "float16", "float32", "float64", *INTEGERS)
 
 
@@ -71,7 +74,9 @@ def rebuild(flat: Flat, kinds: Kinds) -> Any:  # noqa: ANN401
     rebuilding = _Rebuilding(flat.arrays, kinds)
     for entry in flat.objects:
         rebuilding.add(entry)
-    return rebuilding.value(flat.root)
+    value = rebuilding.value(flat.root)
+    rebuilding.check_all_used()
+    return value
 
 
 class _Flattening:
@@ -129,7 +134,7 @@ class _Flattening:
         # Products of matrices in another order may differ in their last bits.
         if array.flags.f_contiguous and not array.flags.c_contiguous:
             node["transposed"], array = True, array.T
-        self.arrays[path] = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+        self.arrays[path] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
         return {"array": path, **node}
 
     def _texts(self, array: NDArray[Any], path: str) -> Node:
@@ -149,7 +154,11 @@ class _Rebuilding:
         self._made: dict[str, tuple[Node, NDArray[Any]]] = {}
         self._objects: list[Any] = []
         # An array without entries takes no bytes, and none of its sizes may be larger than the file is.
-        self._most = MOST_PADDING + sum(array.nbytes for array in arrays.values())
+        n_bytes = sum(array.nbytes for array in arrays.values())
+        self._most = MOST_PADDING + n_bytes
+        self._padding_left = MOST_PADDING + MOST_TIMES * n_bytes
+        self._n_places: Counter[str] = Counter()
+        self._used: set[int] = set()
 
     def add(self, entry: Node) -> None:
         """Build the next object; its parts are among those before it."""
@@ -187,7 +196,13 @@ class _Rebuilding:
     def _object(self, content: Node, node: Node) -> Any:  # noqa: ANN401
         if _expect(content, int) not in range(len(self._objects)):
             raise ContentsError(f"there is no object {content} before this one")
+        self._used.add(content)
         return self._objects[content]
+
+    def check_all_used(self) -> None:
+        """Refuse objects that are no part of anything."""
+        if len(self._used) < len(self._objects):
+            raise ContentsError("there are objects that are no part of the model")
 
     def _scalar(self, content: Node, node: Node) -> np.generic:
         dtype, value = _tensor_type(content), self.value(node.get("value"))
@@ -207,6 +222,9 @@ class _Rebuilding:
         """An array that is one wherever it is met, and the same everywhere."""
         if type(name) is not str or name not in self._arrays:
             raise ContentsError(f"there is no array {name!r:.80}")
+        self._n_places[name] += 1
+        if self._n_places[name] > MOST_PLACES:
+            raise ContentsError(f"the array {name!r:.80} stands in more than {MOST_PLACES} places")
         if name not in self._made:
             self._made[name] = node, make(self._arrays[name], node)
         first, made = self._made[name]
@@ -230,7 +248,8 @@ class _Rebuilding:
             raise ContentsError("an array of texts is not stored as a list of them and a shape")
         if math.prod(shape) != len(values) or max(shape, default=0) > self._most:
             raise ContentsError(f"{len(values)} texts have not the shape {shape!r:.80}")
-        if dtype.itemsize * len(values) > MOST_PADDING + MOST_TIMES * array.nbytes:
+        self._padding_left -= dtype.itemsize * len(values)
+        if self._padding_left < 0:
             raise ContentsError(f"{len(values)} texts are padded to {dtype.itemsize} bytes each")
         out = np.empty(len(values), dtype=object)
         out[:] = values

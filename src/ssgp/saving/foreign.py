@@ -13,6 +13,7 @@ from ssgp.saving.contents import (
     MOST_LOG,
     TINIEST,
     Contents,
+    anything,
     array,
     either,
     fixed_tuple,
@@ -95,14 +96,14 @@ def _make_process(parts: dict[str, Any]) -> GaussianProcessRegressor:
 # Neither `memory`, a folder whose files scikit-learn unpickles, nor the settings that came after it: nothing in a
 # file names a place or a way of working.
 PIPELINE = Contents(
-    {"steps": list_of(either(fixed_tuple(text(), made_of(BaseEstimator))), least=1)},
-    {"memory": lambda value, sizes: None, "transform_input": lambda value, sizes: None, "verbose": flag},
+    {"steps": list_of(fixed_tuple(text(), made_of(BaseEstimator)), least=1)},
+    {"memory": anything, "transform_input": anything, "verbose": flag},
     relations=lambda p: [(len({name for name, _ in p.steps}) == len(p.steps), "steps must have different names")],
 )
 
 
 def _pipeline_parts(pipeline: Pipeline) -> dict[str, Any]:
-    return {"steps": list(pipeline.steps), "verbose": pipeline.verbose}
+    return {"steps": [tuple(step) for step in pipeline.steps], "verbose": bool(pipeline.verbose)}
 
 
 def _make_pipeline(parts: dict[str, Any]) -> Pipeline:

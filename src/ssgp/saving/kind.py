@@ -40,4 +40,4 @@ class Kind:
         try:
             self.contents.check(parts)
         except ContentsError as error:
-            raise ContentsError(f"{self.name}.{error}" if ": " in str(error) else f"{self.name}: {error}") from None
+            raise ContentsError(f"{self.name}: {error}") from None

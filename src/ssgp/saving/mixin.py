@@ -14,6 +14,7 @@ from ssgp.saving.contents import (
     Rule,
     Sizes,
     anything,
+    check_part,
     either,
     integer,
     made_of,
@@ -128,10 +129,7 @@ def _check_settings(cls: Any, settings: Any, rules: dict[str, Rule]) -> None:  #
     for name, value in settings.items():
         if name not in known:
             raise ContentsError(f"{cls.__name__} has no parameter {name!r}")
-        try:
-            known[name](value, {})
-        except ContentsError as error:
-            raise ContentsError(f"{name}: {error}") from None
+        check_part(name, known[name], value, {})
     cls(**_without_removed(cls, settings))._validate_params()
 
 

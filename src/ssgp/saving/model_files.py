@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ssgp._utils.names import printable
 from ssgp._utils.whole_file import FilePath, check_place, os_errors, whole_file
 from ssgp._version import __version__
 from ssgp.saving.contents import Contents, ContentsError, Rule, anything, integer, list_of, text
@@ -89,13 +90,22 @@ def read_object(path: FilePath, kinds: Kinds, root: Rule = anything) -> Any:  # 
     try:
         value = rebuild(Flat(header["root"], header["objects"], arrays), kinds)
         root(value, {})
+    except MemoryError:
+        raise
     # A stranger's file may be wrong in ways that nobody thought of; whatever happens, it is refused.
     except Exception as error:
-        raise SavedModelError(
-            f"{_quoted(path)} was written by ssgp {_shown(header['ssgp_version'])} and does not fit this version, "
-            f"{__version__} ({_reason(error)}); load it with the version that wrote it"
-        ) from error
+        raise SavedModelError(f"{_quoted(path)} {_unfit(header['ssgp_version'])}: {_reason(error)}") from error
     return value
+
+
+def _unfit(version: str) -> str:
+    """What is to be said of a whole file that gives no model."""
+    if version == __version__:
+        return "is no model that ssgp can use"
+    return (
+        f"was written by ssgp {_shown(version)}, and does not fit this version, {__version__}; load it with the "
+        "version that wrote it"
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -141,7 +151,7 @@ def _read(path: FilePath, with_arrays: bool) -> tuple[dict[str, Any], dict[str, 
         with safe_open(path, framework="numpy") as file:
             header = _header(path, file.metadata() or {})
             return header, {name: file.get_tensor(name) for name in file.keys()} if with_arrays else {}
-    except (OSError, SavedModelError):
+    except (MemoryError, OSError, SavedModelError):
         raise
     # Types that NumPy does not have, sizes that overflow, and whatever else a header may say.
     except Exception as error:
@@ -189,5 +199,5 @@ def _quoted(path: FilePath) -> str:
 
 
 def _shown(text: str) -> str:
-    """Text of a stranger's as it may be printed: not too long, and nothing that moves a cursor."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[:300])
+    """Text of a stranger's as it may be printed: not too long, on one line, and nothing that a terminal obeys."""
+    return printable(text[:300].replace("\n", " "))

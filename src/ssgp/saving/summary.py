@@ -7,7 +7,7 @@ import numpy as np
 import sklearn
 from sklearn.pipeline import Pipeline
 
-from ssgp.saving.contents import Contents, anything, integer, list_of, mapping_of, number, optional, plain, text
+from ssgp.saving.contents import Contents, integer, json_value, list_of, mapping_of, number, optional, plain, text
 
 __all__ = ["SUMMARY", "summarize"]
 
@@ -16,18 +16,22 @@ TRAINING = ("n_rows_", "n_iter_", "bound_", "noise_variance_", "kernel_", "n_fre
 
 
 # What a file may say of a model: nothing is built or looked up by it before it is checked.
-NUMBERS = mapping_of(number(or_whole=True))
 SUMMARY = Contents(
     {
         "classes": list_of(text(), least=1),
         "settings": mapping_of(plain),
-        "n_features_in": integer(1),
+        "n_features_in": integer(1, 10**6),
         "feature_names_in": optional(list_of(text())),
         "training": mapping_of(plain),
         "sklearn_version": text(),
         "numpy_version": text(),
     },
-    {"columns": list_of(text()), "feature_importances": NUMBERS, "recalibration": NUMBERS, "notes": anything},
+    {
+        "columns": list_of(text()),
+        "feature_importances": mapping_of(number(0.0, 1.0, or_whole=True)),
+        "recalibration": mapping_of(number(or_whole=True)),
+        "notes": json_value(20),
+    },
 )
 
 

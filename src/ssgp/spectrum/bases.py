@@ -64,7 +64,7 @@ class Normal:
         return 0.5 * (1.0 + np.log(2 * np.pi))
 
 
-@stored({"degrees_of_freedom": number(2.0 + 1e-9, or_whole=True)})
+@stored({"degrees_of_freedom": number(float(np.nextafter(2.0, 3.0)), or_whole=True)})
 @dataclass(frozen=True)
 class StudentT:
     """Student-t base scaled to unit variance: heavier tails than the normal.

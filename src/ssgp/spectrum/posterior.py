@@ -206,8 +206,9 @@ def _lengths(n_frequencies: int, n_inputs: int) -> tuple[int, int]:
 
 @stored(
     {
-        "shift": array("float64", "D"),
-        "scale": either(array("float64", "D", "D"), array("float64", "D")),
+        # In the units of inputs, whose scale may be beyond all numbers.
+        "shift": array("float64", "D", finite=False),
+        "scale": either(array("float64", "D", "D", finite=False), array("float64", "D", finite=False)),
         "base": made_of(*STANDARD_BASES),
         "n_frequencies": integer(1),
         "n_inputs": integer(1),
@@ -276,5 +277,8 @@ def affine_posterior(
     frequency_units = np.ones((layout.n_frequencies, 1)) * tail_scales * frequency_unit
     unit = np.concatenate([frequency_units.ravel(), np.full(layout.n_weights, weight_unit)])
     matrix = scale_matrix(parameters).astype(float)
-    matrix *= unit if matrix.ndim == 1 else unit[:, None]
-    return AffinePosterior(unit * parameters.shift, matrix, base, layout.n_frequencies, layout.n_inputs)
+    # Units of the tiniest inputs are infinite.
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix *= unit if matrix.ndim == 1 else unit[:, None]
+        shift = unit * parameters.shift
+    return AffinePosterior(shift, matrix, base, layout.n_frequencies, layout.n_inputs)

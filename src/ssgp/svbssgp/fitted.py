@@ -14,19 +14,7 @@ from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import NearestCentre, NearestRow, Partition
 from ssgp.rows.standardizer import Standardizer
-from ssgp.saving.contents import (
-    INTEGERS,
-    Rule,
-    array,
-    either,
-    fixed_tuple,
-    integer,
-    made_of,
-    number,
-    optional,
-    strings,
-    times,
-)
+from ssgp.saving.contents import Rule, array, fixed_tuple, integer, labels, made_of, number, optional
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.bases import STANDARD_BASES, Base
 from ssgp.spectrum.learner import Optimizers
@@ -39,14 +27,11 @@ from ssgp.svbssgp.conditional import Conditional, build_conditional
 __all__ = ["CONTENTS", "Context", "check_contents", "fitted_attributes"]
 
 
-LABELS = either(strings("labels"), array((*INTEGERS, "float32", "float64", "bool"), "labels"), times("labels"))
-
-
 @stored(
     {
         "units": made_of(Standardizer),
         "base": made_of(*STANDARD_BASES),
-        "block_labels": optional(LABELS),
+        "block_labels": optional(labels("labels")),
         "n_draws": integer(1),
         "draw_seed": integer(),
         "step_rng": made_of(np.random.Generator),
@@ -137,8 +122,9 @@ def fitted_attributes(
     noise_prior = LEARNING_PRIOR.scaled(units.y_variance)
     conditional = build_conditional(rows, frequencies.astype(np.float32), weights, hyper, n_jobs, noise_prior)
     noise = float(conditional.mean_noise @ (np.diff(rows.bounds) / len(rows.y)))
+    unit_of_inputs = units.frequencies_in_input_units(frequency_unit)
     return {
-        "posterior_": affine_posterior(parameters, base, frequency_unit / units.x_scale, units.y_scale * weight_unit),
+        "posterior_": affine_posterior(parameters, base, unit_of_inputs, units.y_scale * weight_unit),
         "input_mean_": units.x_mean,
         "target_mean_": units.y_mean,
         "lengthscale_": hyper.lengthscale * units.x_scale,
@@ -161,7 +147,7 @@ CONTENTS: dict[str, Rule] = {
     "posterior_": made_of(AffinePosterior, d=lambda posterior: posterior.n_inputs),
     "input_mean_": array("float64", "d"),
     "target_mean_": number(),
-    "lengthscale_": array("float64", "d", least=0.0),
+    "lengthscale_": array("float64", "d", finite=False),
     "signal_variance_": number(0.0, finite=False),
     "noise_variance_": number(0.0, finite=False),
     "n_rows_": integer(1),
@@ -172,7 +158,7 @@ CONTENTS: dict[str, Rule] = {
         p=lambda partition: partition.n_blocks,
         d=lambda partition: _n_partitioned_inputs(partition),
     ),
-    "block_labels_": optional(LABELS),
+    "block_labels_": optional(labels("labels")),
     "_context": made_of(Context, d=lambda context: len(context.units.x_mean)),
     "_parameters": made_of(Parameters, d=lambda parameters: parameters.layout.n_inputs),
     "_rows": made_of(Rows, d=lambda rows: rows.X.shape[1], p=lambda rows: rows.n_blocks),
@@ -184,12 +170,13 @@ CONTENTS: dict[str, Rule] = {
 
 def check_contents(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
     """Whether the parts of a file belong together: predictions, and steps that go on from them, do not look."""
-    labels, context, parameters, rows = parts.block_labels_, parts._context, parts._parameters, parts._rows
-    yield labels is context.block_labels, "both labels of blocks must be the same"
-    yield labels is None or len(labels) == rows.n_blocks, "there must be a label for each block"
+    block_labels, context, parameters, rows = parts.block_labels_, parts._context, parts._parameters, parts._rows
+    yield block_labels is context.block_labels, "both labels of blocks must be the same"
+    yield block_labels is None or len(block_labels) == rows.n_blocks, "there must be a label for each block"
     sizes = len(parameters.vectors), parameters.mixing.size
     moments = [(optimizer, size) for optimizer, size in zip(context.optimizers, sizes, strict=True)]
     yield all(_fits(optimizer, size) for optimizer, size in moments), "optimisers must be those of the parameters"
+    yield len(parts._conditional.frequencies) == context.n_draws, "there must be as many draws as it says"
     yield parts._conditional.frequencies.shape[1] == parameters.layout.n_frequencies, "frequencies must be as many"
 
 

@@ -30,6 +30,8 @@ def _check_columns(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
     names = [column.name for column in parts.columns_]
     yield len(names) == parts.n_features_in_, "there must be an encoding for each column"
     yield sorted(names) == sorted(parts._families), "columns and their families must have the same names"
+    given = parts.feature_names_in_
+    yield given is None or [*given] == names, "columns must have the names that they had in fit"
     yield any(not isinstance(column, Dropped) for column in parts.columns_), "a column must be left"
 
 

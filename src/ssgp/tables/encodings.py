@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp.saving.contents import array, flag, integer, number, optional, strings, text, tuple_of
+from ssgp.saving.contents import ContentsError, Sizes, array, flag, integer, number, optional, strings, text, tuple_of
 from ssgp.saving.kinds import stored
 from ssgp.tables.arrow_columns import Column, compute, instants, numbers, texts
 
@@ -114,11 +114,20 @@ class Number:
         return values + _missing_note(self.n_missing, self.n_rows, treatment)
 
 
+def _zone(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
+    """A name of a time zone, or a difference from UTC, that Arrow knows."""
+    text()(value, sizes)
+    try:
+        compute.local_timestamp(pa.array([0], pa.timestamp("us", value)))
+    except (pa.ArrowException, ValueError) as error:
+        raise ContentsError(f"{value!r:.40} is no time zone") from error
+
+
 @stored(
     {
         "name": text(),
         "holds": text(),
-        "zone": optional(text()),
+        "zone": optional(_zone),
         "cycles": tuple_of(text(*CYCLES), most=len(CYCLES)),
         "origin": integer(-(2**63)),
         "median_day": optional(number()),
