@@ -26,7 +26,7 @@ from ssgp.saving.flattening import NotStorableError
 from ssgp.saving.model_files import SavedModelError, read_summary
 from tests.saving.test_earlier_versions import table
 
-CASES = 400
+CASES = 1500
 SECONDS = 20.0
 FOLDER = Path(__file__).parents[1] / "saving" / "version_0_1_0"
 DTYPES = ("BOOL", "U8", "I8", "I16", "U16", "F16", "BF16", "I32", "U32", "F32", "F64", "I64", "U64", "F8_E4M3", "X9")
