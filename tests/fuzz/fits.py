@@ -131,7 +131,8 @@ def _other_target_units(model: Any, X: Any, y: np.ndarray, rows: Any) -> None:
 
 def _other_input_units(model: Any, X: Any, y: np.ndarray, rows: Any) -> None:
     """Powers of two again, of columns that are not constant up to rounding."""
-    if isinstance(X, pa.Table):
+    # Blocks of the paper's regressor are in raw distances where it does not normalize.
+    if isinstance(X, pa.Table) or (hasattr(model, "partition_metric") and not model.normalize):
         return
     varies = X.std(axis=0) > 1e-9 * np.abs(X).max(axis=0)
     units = np.where(varies, 2.0 ** (np.arange(X.shape[1]) % 7 * 3 - 9), 1.0)

@@ -32,6 +32,7 @@ FOLDER = Path(__file__).parents[1] / "saving" / "version_0_1_0"
 DTYPES = ("BOOL", "U8", "I8", "I16", "U16", "F16", "BF16", "I32", "U32", "F32", "F64", "I64", "U64", "F8_E4M3", "X9")
 NUMBERS = (0, 1, -1, 2, 3, 7, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), 10**30, 0.5, -0.5, 1e308, 1e-308, True, None)
 TEXTS = ("", "nan", "inf", "a", "\x1b[2J", "../../etc/passwd", "os.system", "auto", "x" * 1000, "<U500000000", "O")
+WORK = {"n_jobs": 1, "draws_per_step": 1, "blocks_per_step": "auto", "batch_size": 1000, "n_trees": 2}
 FLOATS = (0.0, 1.0, -1.0, 0.5, 1e30, -1e30, 1e300, 1e-300, np.nan, np.inf, -np.inf)
 
 
@@ -91,6 +92,8 @@ def use(model: Any) -> None:
     assert not (deviation < 0.0).any()
     assert model.predict_quantiles(X, [0.1, 0.9]).shape == (5, 2)
     if hasattr(model, "partial_fit"):
+        # How much work a step is, and how many threads do it, is its maker's choice.
+        model.set_params(**{name: value for name, value in WORK.items() if name in model.get_params()})
         # Numbers that are extreme or do not belong together are told where they are met.
         with suppress(ValueError):
             model.partial_fit(X, np.zeros(5))

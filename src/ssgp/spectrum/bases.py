@@ -173,6 +173,7 @@ _BY_NAME: dict[str, type[StandardBase]] = {
     "laplace": Laplace,
     "logistic": Logistic,
 }
+BASE_NAMES = tuple(_BY_NAME)
 
 
 def resolve_base(base: Any) -> Base:  # noqa: ANN401  a user may pass anything; it is checked here

@@ -18,9 +18,9 @@ from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.rows.blocking import Blocking, choose_n_blocks
 from ssgp.rows.blocks import even_bounds
 from ssgp.rows.standardizer import Standardizer
-from ssgp.saving.contents import either, made_of, plain
+from ssgp.saving.contents import either, made_of, text
 from ssgp.saving.mixin import stored_estimator
-from ssgp.spectrum.bases import STANDARD_BASES, Base, check_base, resolve_base
+from ssgp.spectrum.bases import BASE_NAMES, STANDARD_BASES, Base, check_base, resolve_base
 from ssgp.spectrum.learner import Learner
 from ssgp.spectrum.noise import LEARNING_PRIOR
 from ssgp.spectrum.objectives import GlobalObjective, LocalObjective
@@ -37,7 +37,9 @@ from ssgp.svbssgp.local_models import check_local_memory
 __all__ = ["SVBSSGPRegressor"]
 
 
-@stored_estimator(CONTENTS, settings={"base": either(plain, made_of(*STANDARD_BASES))}, relations=check_contents)
+@stored_estimator(
+    CONTENTS, settings={"base": either(text(*BASE_NAMES), made_of(*STANDARD_BASES))}, relations=check_contents
+)
 class SVBSSGPRegressor(BlockRegressor):
     """Sparse spectrum GP regression with a variational posterior over its frequencies (sVBSSGP).
 
