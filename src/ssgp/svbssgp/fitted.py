@@ -173,6 +173,7 @@ def check_contents(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
     block_labels, context, parameters, rows = parts.block_labels_, parts._context, parts._parameters, parts._rows
     yield block_labels is context.block_labels, "both labels of blocks must be the same"
     yield block_labels is None or len(block_labels) == rows.n_blocks, "there must be a label for each block"
+    yield context.n_waiting <= len(rows.y), "no more rows can wait for a step than there are"
     sizes = len(parameters.vectors), parameters.mixing.size
     moments = [(optimizer, size) for optimizer, size in zip(context.optimizers, sizes, strict=True)]
     yield all(_fits(optimizer, size) for optimizer, size in moments), "optimisers must be those of the parameters"
