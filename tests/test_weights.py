@@ -136,8 +136,13 @@ def test_one_row_that_outweighs_all_others_does_not_spoil_them(name, times_other
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.full(N_ROWS, 1 / N_ROWS), r"sums to 1: .* multiply them by the number of rows, 100"),
+        (np.full(N_ROWS, 1 / N_ROWS), r"sums to 1: .* fewer than 2\. .* divide them by their mean, 0.01"),
         (np.full(N_ROWS, 1e8), r"sums to 1e\+10: .* divide them by their mean, 1e\+08"),
+        (
+            np.where(np.arange(N_ROWS) == 5, 0.5, 0.0),
+            r"sums to 0.5: .* fewer than 1\. .* divide them by their mean, 0.5",
+        ),
+        (np.where(np.arange(N_ROWS) == 5, 2e9, 1.0), r"has one row of weight 2e\+09"),
         (
             np.where(np.arange(N_ROWS) == 5, 2e6, 1.0),
             r"has one row of weight 2e\+06, more than 10,000 times .* 99 others",
@@ -150,13 +155,29 @@ def test_one_row_that_outweighs_all_others_does_not_spoil_them(name, times_other
         (np.ones(N_ROWS - 1), r"must have a number for each of the 100 rows, got shape \(99,\)"),
         (["a"] * N_ROWS, "must have a number for each of the 100 rows: could not convert"),
     ],
-    ids=["shares", "huge", "one", "negative", "nan", "infinite", "tiny", "zero", "short", "text"],
+    ids="shares|huge|half a row|one that is huge|one|negative|nan|infinite|tiny|zero|short|text".split("|"),
 )
 @every
 def test_what_weights_cannot_mean_is_refused(name, weight, message):
     X, y, _ = wavy(N_ROWS)
     with pytest.raises(ValueError, match=f"^sample_weight {message}"):
         EVERY[name]().fit(X, y, weight)
+
+
+@every
+def test_one_number_is_the_weight_of_every_row(name):
+    X, y, _ = wavy(N_ROWS)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "sample_weight says that every row was seen", UserWarning)
+        found, expected = (EVERY[name]().fit(X, y, weight).predict(X) for weight in (2.0, np.full(N_ROWS, 2.0)))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_weights_that_sum_to_two_but_for_rounding_are_enough():
+    model = SSGPRegressor(2, max_iter=2, n_restarts=1)
+    model.fit([[0.0], [1.0]], [3.0, 4.0], [1.0, np.nextafter(1.0, 0.0)])
+    with pytest.raises(ValueError, match="fewer than 2"):
+        model.fit([[0.0], [1.0]], [3.0, 4.0], [1.0, 0.999])
 
 
 def test_little_weight_is_warned_of():
@@ -182,6 +203,7 @@ class TestParts:
             return [(X[k : k + 10], y[k : k + 10], weight[k : k + 10]) for k in range(0, N_ROWS, 10)]
 
         forest.fit_batches(batches(np.full(N_ROWS, 0.15)))
+        forest.fit_batches([(X, y, 2.0), (X, y, 0.0)])
         with pytest.raises(ValueError, match=r"^sample_weight sums to 1: "):
             forest.fit_batches(batches(np.full(N_ROWS, 1 / N_ROWS)))
         with pytest.raises(ValueError, match=r"^batch 3: sample_weight must not be negative"):
@@ -196,3 +218,19 @@ class TestParts:
         with pytest.raises(ValueError, match=r"sample_weight has one row of weight 1e\+07"):
             model.partial_fit(X[:1], y[:1], [1e7])
         np.testing.assert_array_equal(model.predict(X), before)
+
+    @pytest.mark.parametrize("name", ["forest", "svbssgp"])
+    @pytest.mark.parametrize("weight", [1e-3, 1e-6])
+    def test_light_rows_may_be_followed_by_others(self, name, weight):
+        """Together they are what counts; nobody knows at first what is still to come."""
+        X, y, _ = wavy(N_ROWS)
+        model = EVERY[name]().set_params(max_iter=5)
+        with pytest.warns(UserWarning, match=r"sums to \S+ for 50 rows"):
+            model.partial_fit(X[:50], y[:50], np.full(50, weight))
+        assert np.isfinite(model.predict(X, return_std=True)).all()
+        with pytest.warns(UserWarning, match=r"sums to \S+ for 60 rows"):
+            model.partial_fit(X[50:60], y[50:60], np.full(10, weight))
+        model.partial_fit(X[60:], y[60:], 2.0)
+        assert np.isfinite(model.predict(X, return_std=True)).all()
+        with pytest.raises(ValueError, match="is zero for every row"):
+            EVERY[name]().partial_fit(X, y, np.zeros(N_ROWS))

@@ -1,12 +1,16 @@
 """The collapsed bound of linear models with random features, against dense Gaussians and finite differences."""
 
+from operator import add
+from threading import Barrier
+
 import numpy as np
 import pytest
 
 from helpers import central_difference
 from linear_models import MAPS, D, N, inducing, normal_log_density, spectral, table, variational
 from ssgp.baselines.block_likelihood import BlockLikelihood
-from ssgp.baselines.model import BLOCKS_PER_CHUNK, Model, RowLikelihood, collapsed_bound, sum_blocks
+from ssgp.baselines.model import BLOCKS_PER_CHUNK, Model, RowLikelihood, _reduce_blocks, collapsed_bound, sum_blocks
+from ssgp.engine.threads import _blas_limit
 from ssgp.rows.blocks import Rows
 
 
@@ -68,3 +72,14 @@ def test_sums_of_many_blocks_are_the_sums_of_their_rows(rng, n_jobs):
     np.testing.assert_allclose(parts.gram, whole.gram)
     np.testing.assert_allclose(parts.cross, whole.cross)
     assert parts.constant == pytest.approx(whole.constant)
+
+
+def test_every_thread_that_sums_blocks_has_one_blas_thread():
+    """Some libraries count threads per calling thread, so it is not enough that the caller has one."""
+    rows, together = Rows(np.zeros((2, 1)), np.zeros(2), None, np.arange(3)), Barrier(2)
+
+    def limited(_):
+        together.wait(10)
+        return [_blas_limit.holds_here()]
+
+    assert _reduce_blocks(limited, add, rows, 2) == [True, True]

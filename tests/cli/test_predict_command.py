@@ -119,6 +119,11 @@ class TestPredict:
         assert run("predict", folder / "m", "-", "--out", folder / "piped.csv", input=text)[0] == 0
         assert predicted(folder / "piped.csv").num_rows == 300
 
+    def test_standard_output(self, folder):
+        code, _, err = run("predict", folder / "m", folder / "new.csv", "--out", "-")
+        assert code == 2
+        assert "--out: the table is not written to the standard output; give the name of a file" in err
+
     def test_json_tells_what_was_written(self, folder):
         code, out, err = run("predict", folder / "m", folder / "new.csv", "--out", folder / "out.csv", "--json")
         found = json.loads(out)

@@ -1,9 +1,11 @@
+import linecache
 import os
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from threading import Barrier, Event, Thread
 
 import pytest
@@ -133,6 +135,47 @@ def test_contexts_nest_and_end_with_an_error():
     assert n_threads("blas") == {2}
 
 
+class InterruptAt:
+    """Context in which the user interrupts at a line, counted among all those of the module that run."""
+
+    def __init__(self, line):
+        self.line, self.n_lines = line, 0
+
+    def __enter__(self):
+        sys.settrace(self)
+        return self
+
+    def __exit__(self, *error):
+        sys.settrace(None)
+        return error[0] is KeyboardInterrupt
+
+    def __call__(self, frame, event, _):
+        if frame.f_code.co_filename != threads.__file__:
+            return None
+        # Python itself looks for no signals where it takes or gives back a lock.
+        if event == "line" and not linecache.getline(threads.__file__, frame.f_lineno).lstrip().startswith("with "):
+            self.n_lines += 1
+            if self.n_lines == self.line:
+                raise KeyboardInterrupt
+        return self
+
+
+def test_an_interrupt_at_any_line_leaves_nobody_with_one_thread_for_good():
+    with one_blas_thread(), InterruptAt(None) as all_lines, one_blas_thread():
+        pass
+    usual = sys.gettrace()
+    for line in range(1, 200):
+        with InterruptAt(line) as interrupt, one_blas_thread():
+            pass
+        with one_blas_thread():
+            assert n_threads("blas") == {1}, line
+        assert n_threads("blas") == {2}, line
+        if interrupt.n_lines < line:
+            break
+    sys.settrace(usual)
+    assert line > all_lines.n_lines > 10
+
+
 @needs_fork
 def test_a_forked_process_is_not_held_to_the_limit_of_a_thread_it_does_not_have():
     other = Inside()
@@ -142,10 +185,11 @@ def test_a_forked_process_is_not_held_to_the_limit_of_a_thread_it_does_not_have(
 
 @needs_fork
 def test_a_process_forked_inside_leaves_the_context_by_itself():
-    with one_blas_thread():
+    with ExitStack() as inside:
+        inside.enter_context(one_blas_thread())
 
         def leave():
-            threads._blas_limit.leave()
+            inside.close()
             return max(n_threads("blas"))
 
         assert in_child(lambda: max(n_threads("blas"))) == 1
@@ -157,6 +201,10 @@ def test_a_process_forked_inside_leaves_the_context_by_itself():
 def test_a_forked_process_makes_its_own_threads():
     assert map_in_threads(abs, range(-4, 0), 2) == [4, 3, 2, 1]
     assert in_child(lambda: sum(map_in_threads(abs, range(-4, 0), 2))) == 10
+
+
+def test_no_more_threads_are_made_than_there_is_work():
+    assert map_in_threads(abs, range(-3, 0), 10**6) == [3, 2, 1]
 
 
 class PerThread:
@@ -178,21 +226,26 @@ class PerThread:
         self._local.number = number
 
 
-def test_a_library_that_counts_per_thread_is_limited_in_every_thread(monkeypatch):
+@pytest.fixture
+def per_thread(monkeypatch):
     library = PerThread(threading.local())
-    monkeypatch.setattr(threads, "_libraries", lambda user_api: (library,))
+    with monkeypatch.context() as patch:
+        patch.setattr(threads, "_libraries", lambda user_api: (library,))
+        threads._blas_libraries.cache_clear()
+        yield library
     threads._blas_libraries.cache_clear()
+
+
+def test_a_library_that_counts_per_thread_is_limited_in_every_thread(per_thread):
     together = Barrier(2)
 
     def number(_):
         together.wait(10)
-        return library.get_num_threads()
+        return per_thread.get_num_threads()
 
     with one_blas_thread():
         assert map_in_threads(number, range(2), 2) == [1, 1]
-    assert library.get_num_threads() == 4
-    monkeypatch.undo()
-    threads._blas_libraries.cache_clear()
+    assert per_thread.get_num_threads() == 4
 
 
 def test_libraries_are_found_before_anything_else_has_loaded_them():

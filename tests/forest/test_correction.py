@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ssgp.forest.correction import Correction, Residuals, fit_booster, fit_correction
+from ssgp.forest.correction import Correction, Residuals, _telling_inputs, fit_booster, fit_correction
 
 
 class Step:
@@ -18,6 +18,20 @@ def residuals(rng, slope=1.0, n=4000, noise=0.5, weight=None):
     deviation = np.exp(0.5 * X[:, 1])
     error = deviation * (slope * (X[:, 0] > 0) + noise * rng.normal(size=n))
     return Residuals(X, error, deviation, weight)
+
+
+def test_inputs_that_errors_of_a_sorted_wide_table_go_with_are_found(rng):
+    """Errors drift with the order of rows, and go with one input from the middle of the table on."""
+    n, telling = 12_000, 390
+    X = rng.normal(size=(n, 400)).astype(np.float32)
+    X[:, 100:200] = 0.0
+    X[:, :100] = rng.random((n, 100)) < 0.3
+    drift = np.linspace(-1, 1, n)
+    error = drift + 0.5 * rng.normal(size=n) + np.where(drift > 0, np.abs(X[:, telling]) - 0.8, 0.0)
+    found = _telling_inputs(Residuals(X, error, np.ones(n), None), 0)
+    assert telling in found
+    assert not np.any((found >= 100) & (found < 200))
+    assert np.sum(found < 100) < 60
 
 
 @pytest.mark.parametrize("slope", [0.3, 0.8])

@@ -62,7 +62,7 @@ def naive(rows, features, shrink, without=None):
 @pytest.mark.parametrize("small", [0.0, 0.6, 10.0])
 def test_models_are_regressions_shrunk_towards_their_parents(shrink, small, rows, features, monkeypatch):
     """Solved from sums, in the space of their rows where leaves are small enough, and there wherever it can be."""
-    monkeypatch.setattr(nodes, "SMALL", small)
+    monkeypatch.setattr(nodes, "MOST_ROWS_PER_FEATURE", small)
     solver, _ = solve(rows, features, shrink)
     counts = (
         SIZES if rows.weight is None else np.add.reduceat(np.append(rows.weight, 0), rows.bounds[:-1]) * (SIZES > 0)
@@ -81,7 +81,7 @@ def test_models_are_regressions_shrunk_towards_their_parents(shrink, small, rows
 @pytest.mark.parametrize("shrink", [True, False])
 @pytest.mark.parametrize("small", [0.0, 10.0], ids=["from sums", "from rows"])
 def test_errors_of_rows_left_out_are_those_of_trees_without_them(shrink, small, rows, features, monkeypatch):
-    monkeypatch.setattr(nodes, "SMALL", small)
+    monkeypatch.setattr(nodes, "MOST_ROWS_PER_FEATURE", small)
     _, (numbers, leaves, errors) = solve(rows, features, shrink, leave_out=range(2))
     np.testing.assert_array_equal(np.sort(numbers), np.arange(N_ROWS))
     np.testing.assert_array_equal(leaves, rows.labels[numbers])
@@ -109,7 +109,7 @@ def assert_same(one, other, **tolerance):
 
 @pytest.mark.parametrize("at_once", [1, 97, 400])
 def test_leaves_of_more_rows_than_memory_allows_are_summed_in_pieces(at_once, rows, features, monkeypatch):
-    monkeypatch.setattr(nodes, "SMALL", 0.0)
+    monkeypatch.setattr(nodes, "MOST_ROWS_PER_FEATURE", 0.0)
     whole, (_, _, errors) = solve(rows, features, leave_out=range(2))
     monkeypatch.setattr(nodes, "FEATURES_AT_ONCE", at_once * features.n_features)
     in_pieces, (_, _, errors_too) = solve(rows, features, leave_out=range(2))

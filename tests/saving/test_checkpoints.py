@@ -9,6 +9,7 @@ import pytest
 from ssgp._utils.whole_file import whole_file
 from ssgp.saving.checkpoints import Checkpoint, delete_checkpoint
 from ssgp.saving.contents import anything
+from ssgp.saving.folder_lock import FolderInUseError, FolderLock
 from ssgp.saving.kinds import Kinds
 
 # Numbers, texts and arrays need no kinds.
@@ -108,3 +109,37 @@ def test_where_files_cannot_be_locked_everybody_may(tmp_path, monkeypatch):
     checkpoints = [Checkpoint(tmp_path, NOTHING) for _ in range(2)]
     for checkpoint in checkpoints:
         checkpoint.release()
+
+
+class TestFolderLock:
+    def test_no_room_to_say_who_has_it(self, tmp_path, monkeypatch):
+        def full(*_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", full)
+            lock = FolderLock(tmp_path)
+        with pytest.raises(FolderInUseError, match=r"another fit \(in another process\)"):
+            FolderLock(tmp_path)
+        lock.release()
+        FolderLock(tmp_path).release()
+
+    def test_a_file_that_is_always_gone_is_given_up(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(os.path, "samestat", lambda *_: False)
+        with pytest.raises(FolderInUseError):
+            FolderLock(tmp_path)
+
+    @pytest.mark.skipif(os.name != "posix", reason="elsewhere files in use cannot be removed")
+    def test_a_fit_that_begins_while_a_checkpoint_is_deleted_keeps_its_folder(self, tmp_path, monkeypatch):
+        release, begun = FolderLock.release, []
+
+        def release_and_begin(lock):
+            release(lock)
+            if not begun:
+                begun.append(FolderLock(tmp_path))
+
+        monkeypatch.setattr(FolderLock, "release", release_and_begin)
+        delete_checkpoint(tmp_path)
+        with pytest.raises(FolderInUseError):
+            FolderLock(tmp_path)
+        release(begun[0])

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ssgp.tables.files import TableFileError, open_table
+from ssgp.tables.table_file import gathered
 from stored_tables import SUFFIXES, TABLE, strings, write
 
 
@@ -216,6 +217,38 @@ class TestTinyParts:
         assert all(30 < batch.num_rows <= 40 for batch in batches[:-1])
         assert len({batch.schema for batch in batches}) == 1
         assert pa.concat_tables(batches).to_pylist() == self.TABLE.to_pylist()
+
+    @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+    def test_categories_of_all_files_are_more_than_the_codes_of_each_can_tell(self, suffix, tmp_path):
+        """As pandas stores 60 of them, in codes of one byte."""
+        values = [[f"v{60 * file + i}" for i in range(60)] for file in range(3)]
+        for file, names in enumerate(values):
+            column = pa.DictionaryArray.from_arrays(pa.array(range(60), pa.int8()), names)
+            write(tmp_path / f"{file}{suffix}", pa.table({"name": column}))
+        source = open_table(tmp_path)
+        (batch,) = source.batches()
+        for table in (batch, source.read()):
+            assert table["name"].to_pylist() == [value for part in values for value in part]
+            assert table.schema == source.schema()
+
+    def test_files_that_cannot_be_joined_are_named(self, tmp_path, monkeypatch):
+        def fail(tables):
+            if len(tables) > 1:
+                raise pa.ArrowInvalid("too much")
+            return tables[0]
+
+        self.write(tmp_path, "files")
+        source = open_table(tmp_path)
+        source.schema()
+        monkeypatch.setattr("ssgp.tables.table_file._joined", fail)
+        with pytest.raises(TableFileError, match=rf"rows of the files of {str(tmp_path)!r} cannot be joined: too much"):
+            list(source.batches())
+
+    def test_no_more_is_read_than_fills_a_batch(self):
+        read = []
+        tables = (read.append(i) or self.TABLE.slice(5 * i, 5) for i in range(4))
+        assert next(gathered(tables, 10)).num_rows == 10
+        assert read == [0, 1]
 
     def test_an_error_names_the_file_that_it_is_in(self, tmp_path):
         self.write(tmp_path, "files")

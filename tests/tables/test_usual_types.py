@@ -28,12 +28,22 @@ COLUMNS = {
     "categories that are views": (
         pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 0], pa.uint8()), views(WORDS), ordered=True),
         ["red", WORDS[2], None, "red"],
-        pa.dictionary(pa.uint8(), pa.large_string(), ordered=True),
+        pa.dictionary(pa.int32(), pa.large_string(), ordered=True),
     ),
     "categories one of which is missing": (
         pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 1], pa.uint8()), pa.array(["b", None, "a"])),
         ["b", "a", None, None],
-        pa.dictionary(pa.uint8(), pa.string()),
+        pa.dictionary(pa.int32(), pa.string()),
+    ),
+    "categories of short codes": (
+        pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.int8()), pa.array(["b", "a"])),
+        ["a", None, "b"],
+        pa.dictionary(pa.int32(), pa.string()),
+    ),
+    "categories of long codes": (
+        pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.uint32()), pa.array(["b", "a"])),
+        ["a", None, "b"],
+        pa.dictionary(pa.uint32(), pa.string()),
     ),
     "runs": (runs([1, 1, None]), [1, 1, None], pa.int64()),
     "runs of views": (runs(views(WORDS)), WORDS, pa.large_string()),

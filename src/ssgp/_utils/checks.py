@@ -35,6 +35,7 @@ __all__ = [
 LEAST_WEIGHT = 1e-30
 # Numbers of rows that a table can count for, at most so many or so many for each of its rows,
 LEAST_TOTAL = 2.0
+ROUNDING = 1e-9
 MOST_TOTAL, MOST_MEAN = 1e9, 1e3
 # and a number for each below which there is a warning.
 LITTLE_MEAN = 0.1
@@ -117,7 +118,9 @@ def _one_number_per_row(sample_weight: ArrayLike, X: ArrayLike) -> Array:
     """Weights as floats, one number given for all rows or one for each."""
     n_rows = _num_samples(X)
     try:
-        numbers = check_array(sample_weight, dtype="float64", ensure_2d=False, ensure_all_finite=False)
+        numbers = check_array(
+            sample_weight, dtype="float64", ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0
+        )
     except (TypeError, ValueError) as error:
         raise WeightError(f"sample_weight must have a number for each of the {n_rows:,} rows: {error}") from error
     weight = np.full(n_rows, float(numbers)) if numbers.ndim == 0 else numbers
@@ -144,27 +147,30 @@ class WeightTotals:
         return WeightTotals(self.n_rows + other.n_rows, self.total + other.total, max(self.largest, other.largest))
 
 
-def check_total_weight(found: WeightTotals) -> None:
-    """Refuse weights of a table that cannot be numbers of rows; warn of a table that counts for few."""
+def check_total_weight(found: WeightTotals, growing: bool = False) -> None:
+    """Refuse weights of a table that cannot be numbers of rows; warn of a table that counts for few.
+
+    A table that is `growing` may count for as little as it does so far.
+    """
     n_rows, total, others = found.n_rows, found.total, found.total - found.largest
-    if total < min(LEAST_TOTAL, n_rows):
-        raise WeightError(
-            f"sample_weight sums to {total:.3g}: a row of weight k counts for k rows, so that {n_rows:,} rows would "
-            f"count for fewer than {LEAST_TOTAL:.0f} together. If the weights are shares, multiply them by the number "
-            f"of rows, {n_rows:,}"
-        )
-    most = max(MOST_TOTAL, MOST_MEAN * n_rows)
-    if total > most:
-        raise WeightError(
-            f"sample_weight sums to {total:.3g}: a row of weight k counts for k rows, and more than {most:.3g} of them "
-            "are beyond what can be computed. If only ratios of the weights matter, divide them by their mean, "
-            f"{total / n_rows:.3g}"
-        )
     if n_rows > 1 and found.largest > MOST_TIMES_OTHERS * others:
         raise WeightError(
             f"sample_weight has one row of weight {found.largest:.3g}, more than {MOST_TIMES_OTHERS:,.0f} times that "
             f"of the {n_rows - 1:,} others together, {others:.3g}: nothing can be learned from these beside it. Look "
             "for a mistake in that row's weight"
+        )
+    least, most = min(LEAST_TOTAL, n_rows), max(MOST_TOTAL, MOST_MEAN * n_rows)
+    if total < (1.0 - ROUNDING) * least and not growing:
+        raise WeightError(
+            f"sample_weight sums to {total:.3g}: a row of weight k counts for k rows, so that all would count for "
+            f"fewer than {least:.0f}. If only ratios of the weights matter, divide them by their mean, "
+            f"{total / n_rows:.3g}"
+        )
+    if total > most:
+        raise WeightError(
+            f"sample_weight sums to {total:.3g}: a row of weight k counts for k rows, and more than {most:.3g} of them "
+            "are beyond what can be computed. If only ratios of the weights matter, divide them by their mean, "
+            f"{total / n_rows:.3g}"
         )
     if total < LITTLE_MEAN * n_rows:
         warn_user(

@@ -3,15 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from ssgp._utils.arrays import Array
 from ssgp.baselines.feature_maps import FeatureMap, InducingMap, SpectralMap, VariationalMap
 from ssgp.baselines.linear_bound import Sums, WeightPosterior, feature_gradient
-from ssgp.engine.threads import one_blas_thread
+from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.blocks import Block, Rows
 from ssgp.saving.contents import MOST_LOG, made_of, number
 from ssgp.saving.kinds import stored
@@ -126,10 +125,10 @@ def _reduce_blocks(
 ) -> Summand:
     """Sum of a function over all blocks, in their order, a chunk at a time: its values may be large."""
     total: list[Summand] = []
-    with one_blas_thread(), Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem") as parallel:
+    with one_blas_thread():
         for first in range(0, rows.n_blocks, BLOCKS_PER_CHUNK):
             chunk = range(first, min(first + BLOCKS_PER_CHUNK, rows.n_blocks))
-            values: Any = parallel(delayed(function)(rows.block(k)) for k in chunk)
+            values = map_in_threads(lambda k: function(rows.block(k)), chunk, n_jobs)
             total = [reduce(add, [*total, *values])]
     return total[0]
 

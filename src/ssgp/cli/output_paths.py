@@ -7,16 +7,21 @@ from ssgp._utils.whole_file import check_place
 from ssgp.cli.errors import WrongUsage
 from ssgp.tables.files import TableSource
 
-__all__ = ["check_not_an_input", "check_out"]
+__all__ = ["check_not_an_input", "check_not_standard_output", "check_out"]
 
 STANDARD_OUTPUT = "-"
 
 
 def check_out(out: str, what: str) -> None:
     """Refuse a place where no file can be, the standard output among them."""
+    check_not_standard_output(out, what)
+    check_place(out, what)
+
+
+def check_not_standard_output(out: str, what: str) -> None:
+    """Refuse a name that stands for the standard output."""
     if out == STANDARD_OUTPUT:
         raise WrongUsage(f"--out: {what} is not written to the standard output; give the name of a file")
-    check_place(out, what)
 
 
 def check_not_an_input(out: str, source: TableSource, model: str | None = None) -> None:

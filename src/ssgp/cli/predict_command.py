@@ -12,7 +12,7 @@ from ssgp._utils.names import hint, listed
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage, one_line
 from ssgp.cli.output import Output, amount, duration
-from ssgp.cli.output_paths import check_not_an_input
+from ssgp.cli.output_paths import check_not_an_input, check_not_standard_output
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.tables.files import TableSource, check_columns, open_table
@@ -40,6 +40,7 @@ class PredictOptions:
 
 def predict_command(options: PredictOptions, output: Output) -> int:
     """Predict and write; return the exit code."""
+    check_not_standard_output(options.out, "the table")
     check_output(options.out)
     predictions = _Predictions(options.std, _quantile_levels(options.quantiles), _interval_ends(options.interval))
     predictor = load_predictor(options.model).with_jobs(options.jobs)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -30,9 +31,10 @@ def n_threads(n_jobs: int | None) -> int:
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
     """Results of a function for each item, in their order; with one BLAS thread where the caller has one."""
     items = list(items)
-    if len(items) < 2 or n_threads(n_jobs) == 1:
+    number = min(n_threads(n_jobs), len(items))
+    if number < 2:
         return [function(item) for item in items]
-    in_threads: Any = Parallel(n_jobs, prefer="threads", require="sharedmem")
+    in_threads: Any = Parallel(number, prefer="threads", require="sharedmem")
     work = _with_one_blas_thread(function) if _blas_limit.holds_here() else function
     return list(in_threads(delayed(work)(item) for item in items))
 
@@ -54,11 +56,12 @@ def one_blas_thread() -> Iterator[None]:
     The number of threads belongs to the whole process. It is lowered when the first of all threads comes in, and
     raised to what it was when the last has left, whichever that is.
     """
-    _blas_limit.enter()
+    ticket = _Ticket()
     try:
+        _blas_limit.enter(ticket)
         yield
     finally:
-        _blas_limit.leave()
+        _blas_limit.leave(ticket)
 
 
 @contextmanager
@@ -89,56 +92,74 @@ def _libraries(user_api: str) -> tuple[Any, ...]:
     return tuple(ThreadpoolController().select(user_api=user_api).lib_controllers)
 
 
+class _Ticket:
+    """Of somebody who is inside; who has lost it has left."""
+
+
 class _BlasLimit:
     """One thread for the linear algebra libraries while anybody is inside.
 
     `threadpoolctl` lets only the thread that has set a number set it again, and limits of several threads that are
     lifted in another order than they were set restore what the one found that the other had set. So who is inside
-    is counted here, and numbers are kept once.
+    is kept here, and numbers are kept once. They are kept until they are restored, so that whoever comes next makes
+    good what an interrupt, which may come between any two lines, has left undone.
     """
 
     def __init__(self) -> None:
         self._lock, self._here = threading.RLock(), threading.local()
-        self._n_inside = 0
-        self._before: list[int] = []
+        # Threads of those who are inside, by their tickets.
+        self._inside: WeakKeyDictionary[_Ticket, int] = WeakKeyDictionary()
+        self._before: list[int] | None = None
         if hasattr(os, "register_at_fork"):
-            # Nobody comes in or goes out meanwhile, so that the child finds a count that is right.
+            # Nobody comes in or goes out meanwhile, so that the child finds all as it is.
             os.register_at_fork(
                 before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._settle_in_child
             )
 
     def holds_here(self) -> bool:
         """Whether the calling thread is inside."""
-        return self._depth_here() > 0
+        with self._lock:
+            return threading.get_ident() in self._inside.values()
 
-    def enter(self) -> None:
+    def enter(self, ticket: _Ticket) -> None:
         """Come in, and lower the number where nobody is inside."""
         with self._lock:
-            if self._depth_here() == 0:
-                self._here.before = _lower(_blas_libraries(per_thread=True))
-            if self._n_inside == 0:
-                self._before = _lower(_blas_libraries(per_thread=False))
-            self._here.depth = self._depth_here() + 1
-            self._n_inside += 1
+            first_here, first = not self.holds_here(), not self._inside
+            if self._before_here is None:
+                self._here.before = _numbers(_blas_libraries(per_thread=True))
+            if self._before is None:
+                self._before = _numbers(_blas_libraries(per_thread=False))
+            self._inside[ticket] = threading.get_ident()
+            if first_here:
+                _lower(_blas_libraries(per_thread=True))
+            if first:
+                _lower(_blas_libraries(per_thread=False))
 
-    def leave(self) -> None:
-        """Go out, and restore the number where nobody is left inside."""
+    def leave(self, ticket: _Ticket) -> None:
+        """Go out, whether or not one has come in, and restore the number where nobody is left inside."""
         with self._lock:
-            self._here.depth -= 1
-            self._n_inside -= 1
-            if self._here.depth == 0:
-                _set(_blas_libraries(per_thread=True), self._here.before)
-            if self._n_inside == 0:
-                _set(_blas_libraries(per_thread=False), self._before)
+            self._inside.pop(ticket, None)
+            if self._before_here is not None and not self.holds_here():
+                _set(_blas_libraries(per_thread=True), self._before_here)
+                self._here.before = None
+            self._restore_if_empty()
 
-    def _depth_here(self) -> int:
-        return getattr(self._here, "depth", 0)
+    @property
+    def _before_here(self) -> list[int] | None:
+        return getattr(self._here, "before", None)
+
+    def _restore_if_empty(self) -> None:
+        if self._before is not None and not self._inside:
+            _set(_blas_libraries(per_thread=False), self._before)
+            self._before = None
 
     def _settle_in_child(self) -> None:
         """Only the thread that forked lives on."""
-        was_limited, self._n_inside = self._n_inside > 0, self._depth_here()
-        if was_limited and self._n_inside == 0:
-            _set(_blas_libraries(per_thread=False), self._before)
+        here = threading.get_ident()
+        for ticket, thread in list(self._inside.items()):
+            if thread != here:
+                del self._inside[ticket]
+        self._restore_if_empty()
         self._lock.release()
 
 
@@ -153,11 +174,12 @@ def _is_per_thread(library: Any) -> bool:  # noqa: ANN401  threadpoolctl has no 
     return hasattr(library, "clear_controlling_thread") and getattr(library, "threading_layer", None) == "openmp"
 
 
-def _lower(libraries: tuple[Any, ...]) -> list[int]:
-    """Set one thread, and return what there was."""
-    before = [library.get_num_threads() for library in libraries]
+def _numbers(libraries: tuple[Any, ...]) -> list[int]:
+    return [library.get_num_threads() for library in libraries]
+
+
+def _lower(libraries: tuple[Any, ...]) -> None:
     _set(libraries, [1] * len(libraries))
-    return before
 
 
 def _set(libraries: tuple[Any, ...], numbers: list[int]) -> None:

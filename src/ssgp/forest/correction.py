@@ -119,20 +119,29 @@ def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees
     with openmp_threads(_threads(len(importance), n_threads)):
         if n_inputs <= WIDE:
             return grow(booster, residuals.X, residuals.standardized, importance)
-        inputs = _telling_inputs(residuals)
+        inputs = _telling_inputs(residuals, seed)
         return grow(booster, residuals.X[:, inputs], residuals.standardized, importance).among(inputs, n_inputs)
 
 
-def _telling_inputs(residuals: Residuals) -> Indices:
-    """Inputs along which the errors' means vary most, in any form: trees of all would take memory for each."""
-    error = residuals.importance[:SORTED_ROWS] * residuals.standardized[:SORTED_ROWS]
+def _telling_inputs(residuals: Residuals, seed: int) -> Indices:
+    """Inputs along which the errors' means vary most, in any form: trees of all would take memory for each.
+
+    They are told from some rows of the whole table in random order: in that of the table, which may be sorted, errors
+    that drift would go with every input of few values.
+    """
+    rows = np.random.default_rng(seed).permutation(len(residuals.error))[:SORTED_ROWS]
+    error = residuals.importance[rows] * residuals.standardized[rows]
     error = error - error.mean()
+    n_inputs = residuals.X.shape[1]
+    parts = (residuals.X[rows, first : first + WIDE] for first in range(0, n_inputs, WIDE))
+    return largest(np.concatenate([_variation(error, part) for part in parts]), CHOSEN_INPUTS)
+
+
+def _variation(error: Array, X: Array) -> Array:
+    """How much means of errors (n,) vary along each input of X (n, d), shape (d,); less than nothing for constants."""
     starts = np.arange(SORTED_PARTS) * len(error) // SORTED_PARTS
-    score = [
-        np.sum(np.add.reduceat(error[np.argsort(part, axis=0)], starts) ** 2, axis=0)
-        for part in np.array_split(residuals.X[:SORTED_ROWS], -(-residuals.X.shape[1] // WIDE), axis=1)
-    ]
-    return largest(np.concatenate(score), CHOSEN_INPUTS)
+    variation = np.sum(np.add.reduceat(error[np.argsort(X, axis=0, kind="stable")], starts) ** 2, axis=0)
+    return np.where(np.ptp(X, axis=0) > 0, variation, -1.0)
 
 
 def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_threads: int) -> Correction | None:

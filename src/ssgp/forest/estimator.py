@@ -336,9 +336,12 @@ default="squared-exponential"
         sample_weight: ArrayLike | None,
         keep_rows: bool | Literal["auto"],
         budget: Budget,
+        growing: bool = False,
     ) -> Self:
         with columns_unchanged_on_error(self):
-            X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
+            X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True, whole=not growing)
+            if growing and weight is not None:
+                check_total_weight(WeightTotals.of(weight), growing)
             return self._fit_rows(X, y, weight, keep_rows, budget)
 
     @contextmanager
@@ -430,14 +433,14 @@ default="squared-exponential"
         """
         n_steps = check_count(n_steps, "n_steps", 0)
         if not hasattr(self, "_fitted"):
-            return self._fit(X, y, sample_weight, True, Budget.of(self.max_time))
+            return self._fit(X, y, sample_weight, True, Budget.of(self.max_time), growing=True)
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
         X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False, whole=False)
         rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
         if rows.weight is not None:
-            check_total_weight(WeightTotals.of(rows.weight))
+            check_total_weight(WeightTotals.of(rows.weight), growing=True)
         settings = self._settings(len(rows.y), rows.X.shape[1], last.seed, last.parameters)
         if not n_steps:
             self._fitted = refit_forest(last, rows, settings)

@@ -32,8 +32,8 @@ __all__ = ["LeaveOneOut", "fit_tree"]
 
 # Noise variance over signal variance from which residual sums of squares may be taken from float32 sums.
 NOISY = 0.02
-# Rows per feature up to which leaves are sooner solved in the space of their rows.
-SMALL = 0.6
+# Rows per feature of the largest leaf up to which leaves are sooner solved in the space of their rows.
+MOST_ROWS_PER_FEATURE = 0.6
 # Numbers of features, and of sums over rows, that are held at once.
 FEATURES_AT_ONCE = 1 << 20
 SUMS_AT_ONCE = 1 << 20
@@ -218,7 +218,7 @@ class NodeSolver:
     def _are_small(self, sizes: Indices) -> Mask:
         """Which branches, of leaves of these sizes (b, l), have leaves best solved in the space of their rows."""
         largest = sizes.max(axis=1)
-        return (len(self._arrays) > 1) & (largest > 0) & (largest <= SMALL * self.features.n_features)
+        return (len(self._arrays) > 1) & (largest > 0) & (largest <= MOST_ROWS_PER_FEATURE * self.features.n_features)
 
     def _chunks(self, branches: Indices, sizes: Indices) -> Iterator[Indices]:
         """As many branches at a time as memory allows."""

@@ -48,8 +48,8 @@ SAMPLED_ROWS_PER_LEAF = 8
 MATRICES_PER_NODE = 3
 # Copies of wide rows, in float32, that a tree makes while it is grown and filled.
 WIDE_COPIES = 4
-# Rows per feature up to which the leaves of a branch, by their mean size, need no matrices of their own.
-SMALL = 0.4
+# Rows per feature of the mean leaf up to which leaves are taken to need no matrices of their own: the largest has more.
+MEAN_ROWS_PER_FEATURE = 0.4
 
 
 class AmountOfMemory(StrOptions):
@@ -184,7 +184,7 @@ def tree_bytes(n_rows: int, n_inputs: int, n_frequencies: int, depth: int) -> in
     """Bytes that a tree takes while it is fitted, about: matrices of a branch's nodes, and copies of wide rows."""
     shape, n_features = TreeShape.of_depth(depth), _n_features(n_frequencies, n_inputs)
     nodes = [shape.leaves_per_branch // size for size in shape.leaves_per_node]
-    if len(nodes) > 1 and n_rows / shape.n_leaves <= SMALL * n_features:
+    if len(nodes) > 1 and n_rows / shape.n_leaves <= MEAN_ROWS_PER_FEATURE * n_features:
         nodes = nodes[:-1]
     copied = 4 * WIDE_COPIES * n_inputs * min(n_rows, fewer_if_wide(COPIED_ROWS, n_inputs)) if n_inputs > WIDE else 0
     return 8 * MATRICES_PER_NODE * sum(nodes) * (n_features + 1) ** 2 + copied

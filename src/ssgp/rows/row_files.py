@@ -170,7 +170,7 @@ def gathered(
 
 def _counts_for_nothing(batch: tuple[ArrayLike, ...]) -> bool:
     """Whether a batch has no rows, or none with a weight, which a whole table could not be like but a part may."""
-    sizes = [np.shape(np.asarray(part))[:1] for part in batch if part is not None]
+    sizes = [np.shape(np.asarray(part))[:1] for part in batch if part is not None and np.ndim(part)]
     weightless = len(batch) == 3 and batch[2] is not None and not np.any(np.asarray(batch[2]))
     return len(set(sizes)) == 1 and (sizes[0] == (0,) or weightless)
 

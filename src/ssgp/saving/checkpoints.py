@@ -127,7 +127,9 @@ def delete_checkpoint(folder: FilePath) -> None:
                     path.unlink(missing_ok=True)
         finally:
             lock.release()
-        Path(folder, LOCK_FILE).unlink(missing_ok=True)
+        if os.name != "posix":
+            # Elsewhere it went with the lock, and what is there now is that of a fit which has begun since.
+            Path(folder, LOCK_FILE).unlink(missing_ok=True)
         Path(folder).rmdir()
 
 

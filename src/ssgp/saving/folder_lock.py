@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from ssgp._utils.whole_file import FilePath
@@ -11,6 +12,8 @@ __all__ = ["LOCK_FILE", "FolderInUseError", "FolderLock"]
 LOCK_FILE = "fit.lock"
 # Where Windows locks a byte, which nobody can then read: far behind what the file says.
 LOCKED_BYTE = 1 << 20
+# Times that the file may be gone once it is locked, as others take it away that have used the folder.
+MOST_TRIES = 100
 
 
 class FolderInUseError(BlockingIOError):
@@ -31,8 +34,10 @@ class FolderLock:
     def __init__(self, folder: FilePath) -> None:
         self._path = Path(folder) / LOCK_FILE
         self._descriptor: int | None = self._locked_file()
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        # The folder is ours whether or not there is room to say so.
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
 
     def release(self) -> None:
         """Let others use the folder."""
@@ -46,20 +51,30 @@ class FolderLock:
 
     def _locked_file(self) -> int:
         """The open file, locked: the one that is in the folder now, not one that its last owner took away."""
-        while True:
+        for _ in range(MOST_TRIES):
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 if not _lock(descriptor):
-                    raise FolderInUseError(
-                        f"another fit ({self._owner()}) is using the checkpoint {os.fspath(self._path.parent)!r}; wait "
-                        "for it to end, or choose another folder"
-                    )
-                if self._path.exists() and os.path.samestat(os.fstat(descriptor), self._path.stat()):
+                    raise self._in_use()
+                if self._is_in_place(descriptor):
                     return descriptor
             except BaseException:
                 os.close(descriptor)
                 raise
             os.close(descriptor)
+        raise self._in_use()
+
+    def _is_in_place(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _in_use(self) -> FolderInUseError:
+        return FolderInUseError(
+            f"another fit ({self._owner()}) is using the checkpoint {os.fspath(self._path.parent)!r}; wait for it to "
+            "end, or choose another folder"
+        )
 
     def _owner(self) -> str:
         try:

@@ -300,9 +300,23 @@ class SVBSSGPRegressor(BlockRegressor):
         self : SVBSSGPRegressor
             Fitted.
         """
+        return self._fit(X, y, sample_weight, blocks, monitor)
+
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        blocks: ArrayLike | None,
+        monitor: Monitor | None,
+        growing: bool = False,
+    ) -> Self:
+        """Fit to a table, to which rows may be added if it is `growing`."""
         warn_of_removed(self, integrate_weights="averaging over the weights' z in closed form gained nothing")
         with columns_unchanged_on_error(self):
-            X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True)
+            X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True, whole=not growing)
+            if growing and weight is not None:
+                check_total_weight(WeightTotals.of(weight), growing)
             check_gamma(self.gamma, self.objective == "local")
             fit, bounds = self._prepare(X, y, weight, labels), list[float]()
             hooks = StepHooks(self, self.max_iter, lambda: fit.attributes(bounds), monitor, self.verbose)
@@ -360,7 +374,7 @@ class SVBSSGPRegressor(BlockRegressor):
             Fitted.
         """
         if not hasattr(self, "_context"):
-            return self.fit(X, y, sample_weight, blocks=blocks)
+            return self._fit(X, y, sample_weight, blocks, None, growing=True)
         X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=False, whole=False)
         context, partition, parameters = self._context.copy(), self.partition_, self._parameters.copy()
         learner = self._learner(context.units)
@@ -369,7 +383,7 @@ class SVBSSGPRegressor(BlockRegressor):
         indices = partition.assign(new.X) if labels is None else context.block_indices(labels, new.X)
         rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, indices]), partition.n_blocks)
         if rows.weight is not None:
-            check_total_weight(WeightTotals.of(rows.weight))
+            check_total_weight(WeightTotals.of(rows.weight), growing=True)
         n_steps, n_waiting = divmod(context.n_waiting + len(y), self.batch_size)
         bounds = train_more(learner, context, parameters, rows, n_steps, self.batch_size) if n_steps else []
         trace = np.concatenate([self.bound_trace_, context.units.in_target_units(bounds)])

@@ -98,7 +98,11 @@ class TableSource:
             A batch; all batches have the same types, whatever file they come from.
         """
         schema = self.schema(columns)
-        yield from gathered((batch for file in self.files for batch in file.batches(schema, rows)), rows)
+        batches = (batch for file in self.files for batch in file.batches(schema, rows))
+        try:
+            yield from gathered(batches, rows)
+        except pa.ArrowException as error:
+            raise TableFileError(f"rows of the files of {self.name!r} cannot be joined: {one_line(error)}") from error
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Read all rows. Types of columns in CSV files are inferred from all values, not only from the first."""

@@ -143,6 +143,9 @@ def gathered(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
             waiting, n_waiting = [], 0
         waiting.append(table)
         n_waiting += table.num_rows
+        if n_waiting >= rows:
+            yield _joined(waiting)
+            waiting, n_waiting = [], 0
     if waiting:
         yield _joined(waiting)
 

@@ -11,17 +11,20 @@ __all__ = ["usual_schema", "with_usual_types"]
 compute: Any = pyarrow.compute
 
 VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+# Codes of categories that may be too few for those of several batches or files together.
+SHORT_CODES = pa.int8(), pa.uint8(), pa.int16(), pa.uint16()
 
 
 def usual_schema(schema: pa.Schema) -> pa.Schema:
     """The schema that a table has after `with_usual_types`."""
-    return pa.schema([field.with_type(_usual(field.type)) for field in schema])
+    return pa.schema([field.with_type(_with_long_codes(_usual(field.type))) for field in schema])
 
 
 def with_usual_types(table: pa.Table) -> pa.Table:
     """The same values, views of text as text, and runs of equal values as values; other columns as they are.
 
-    Values of dictionaries are never missing: Arrow does not join those of parts of a table otherwise.
+    Codes of categories are long enough for those of many such tables. Values of dictionaries are never missing: Arrow
+    does not join those of parts of a table otherwise.
     """
     schema = usual_schema(table.schema)
     usual = [_is_usual(column, kind) for column, kind in zip(table.columns, schema.types, strict=True)]
@@ -32,6 +35,12 @@ def with_usual_types(table: pa.Table) -> pa.Table:
         for column, kind, as_it_is in zip(table.columns, schema.types, usual, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _with_long_codes(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind) and kind.index_type in SHORT_CODES:
+        return pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
+    return kind
 
 
 def _usual(kind: pa.DataType) -> pa.DataType:
@@ -54,7 +63,7 @@ def _is_usual(column: Any, kind: pa.DataType) -> bool:  # noqa: ANN401  pyarrow.
 
 
 def _array(array: Any, kind: pa.DataType) -> Any:  # noqa: ANN401
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(array.type):
         return _categories(array.indices, array.dictionary.cast(kind.value_type), kind)
     if not pa.types.is_run_end_encoded(array.type):
         return array.cast(kind)
