@@ -155,7 +155,20 @@ def test_one_row_that_outweighs_all_others_does_not_spoil_them(name, times_other
         (np.ones(N_ROWS - 1), r"must have a number for each of the 100 rows, got shape \(99,\)"),
         (["a"] * N_ROWS, "must have a number for each of the 100 rows: could not convert"),
     ],
-    ids="shares|huge|half a row|one that is huge|one|negative|nan|infinite|tiny|zero|short|text".split("|"),
+    ids=[
+        "shares",
+        "huge",
+        "half a row",
+        "one that is huge",
+        "one",
+        "negative",
+        "nan",
+        "infinite",
+        "tiny",
+        "zero",
+        "short",
+        "text",
+    ],
 )
 @every
 def test_what_weights_cannot_mean_is_refused(name, weight, message):
