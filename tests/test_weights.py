@@ -138,7 +138,10 @@ def test_one_row_that_outweighs_all_others_does_not_spoil_them(name, times_other
     [
         (np.full(N_ROWS, 1 / N_ROWS), r"sums to 1: .* fewer than 2\. .* divide them by their mean, 0.01"),
         (np.full(N_ROWS, 1e8), r"sums to 1e\+10: .* divide them by their mean, 1e\+08"),
-        (np.where(np.arange(N_ROWS) == 5, 0.5, 0.0), r"sums to 0.5: .* fewer than 1\. .* divide them by their mean, 0.5"),
+        (
+            np.where(np.arange(N_ROWS) == 5, 0.5, 0.0),
+            r"sums to 0.5: .* fewer than 1\. .* divide them by their mean, 0.5",
+        ),
         (np.where(np.arange(N_ROWS) == 5, 2e9, 1.0), r"has one row of weight 2e\+09"),
         (
             np.where(np.arange(N_ROWS) == 5, 2e6, 1.0),
@@ -152,7 +155,20 @@ def test_one_row_that_outweighs_all_others_does_not_spoil_them(name, times_other
         (np.ones(N_ROWS - 1), r"must have a number for each of the 100 rows, got shape \(99,\)"),
         (["a"] * N_ROWS, "must have a number for each of the 100 rows: could not convert"),
     ],
-    ids=["shares", "huge", "half a row", "one that is huge", "one", "negative", "nan", "infinite", "tiny", "zero", "short", "text"],
+    ids=[
+        "shares",
+        "huge",
+        "half a row",
+        "one that is huge",
+        "one",
+        "negative",
+        "nan",
+        "infinite",
+        "tiny",
+        "zero",
+        "short",
+        "text",
+    ],
 )
 @every
 def test_what_weights_cannot_mean_is_refused(name, weight, message):

@@ -166,3 +166,10 @@ def test_memory_may_have_a_unit(text, n_bytes):
 )
 def test_amounts_that_are_none(text):
     assert not AmountOfMemory().is_satisfied_by(text)
+
+
+@pytest.mark.parametrize("n_inputs", [301, 1000, 5000])
+@pytest.mark.parametrize("n_rows", ROWS)
+def test_the_least_memory_of_wide_tables_is_what_the_documentation_says(n_rows, n_inputs):
+    least = max(2**26, min(640 * 2**20, 32 * n_rows * n_inputs + 2**25))
+    assert sizes(n_rows, n_inputs, MemoryShares.of(least, n_inputs)).trees_at_once >= 1

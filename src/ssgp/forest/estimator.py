@@ -105,10 +105,11 @@ default="squared-exponential"
         depend on the machine's speed.
     max_memory : float, str or "auto", default="auto"
         Bytes that `fit` may take besides the table it is given and a copy of it in float32, as a number or as in
-        ``"4GB"`` or ``"512MiB"``; 2 GiB by default, and at least 64 MiB. Where they are few, there are fewer
-        frequencies and fewer trees are fitted at the same time; what needs more is refused. Frequencies are learned
-        and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all rows fill the leaves.
-        `fit_batches` keeps to it whatever the number of rows.
+        ``"4GB"`` or ``"512MiB"``; 2 GiB by default, and at least 64 MiB; for tables of more than 300 columns at least
+        about 32 bytes for each of their values, of which 640 MiB are always enough. Where they are few, there are
+        fewer frequencies and fewer trees are fitted at the same time; what needs more is refused. Frequencies are
+        learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all rows fill the
+        leaves. `fit_batches` keeps to it whatever the number of rows.
     keep_rows : bool or "auto", default="auto"
         Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
         they take less than 4 MB, or where the first call is `partial_fit`.

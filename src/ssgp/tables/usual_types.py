@@ -23,7 +23,8 @@ def usual_schema(schema: pa.Schema) -> pa.Schema:
 def with_usual_types(table: pa.Table) -> pa.Table:
     """The same values, views of text as text, and runs of equal values as values; other columns as they are.
 
-    Codes of categories are long enough for those of many such tables. Values of dictionaries are never missing: Arrow does not join those of parts of a table otherwise.
+    Codes of categories are long enough for those of many such tables, and values of dictionaries are never missing:
+    Arrow does not join those of parts of a table otherwise.
     """
     schema = usual_schema(table.schema)
     usual = [_is_usual(column, kind) for column, kind in zip(table.columns, schema.types, strict=True)]
