@@ -35,6 +35,11 @@ COLUMNS = {
         ["b", "a", None, None],
         pa.dictionary(pa.int32(), pa.string()),
     ),
+    "categories of half precision": (
+        pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 1]), pa.array(np.array([0.5, np.inf], np.float16))),
+        [np.inf, 0.5, None, np.inf],
+        pa.dictionary(pa.int64(), pa.float32()),
+    ),
     "categories of short codes": (
         pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.int8()), pa.array(["b", "a"])),
         ["a", None, "b"],

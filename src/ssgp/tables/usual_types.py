@@ -45,7 +45,9 @@ def _with_long_codes(kind: pa.DataType) -> pa.DataType:
 
 def _usual(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, _usual(kind.value_type), kind.ordered)
+        # Joined categories of half precision come out as other numbers.
+        value_type = pa.float32() if kind.value_type == pa.float16() else _usual(kind.value_type)
+        return pa.dictionary(kind.index_type, value_type, kind.ordered)
     if pa.types.is_run_end_encoded(kind):
         return _usual(kind.value_type)
     if pa.types.is_list(kind):
@@ -64,10 +66,15 @@ def _is_usual(column: Any, kind: pa.DataType) -> bool:  # noqa: ANN401  pyarrow.
 
 def _array(array: Any, kind: pa.DataType) -> Any:  # noqa: ANN401
     if pa.types.is_dictionary(array.type):
-        return _categories(array.indices, array.dictionary.cast(kind.value_type), kind)
+        return _categories(array.indices, _cast(array.dictionary, kind.value_type), kind)
     if not pa.types.is_run_end_encoded(array.type):
         return array.cast(kind)
     return compute.run_end_decode(array) if array.type.value_type == kind else pa.array(array.to_pylist(), kind)
+
+
+def _cast(values: Any, kind: pa.DataType) -> Any:  # noqa: ANN401
+    """Values of another type; half precision, which not every Arrow casts, by way of Python's numbers."""
+    return pa.array(values.to_pylist(), kind) if values.type == pa.float16() else values.cast(kind)
 
 
 def _categories(codes: Any, values: Any, kind: pa.DataType) -> Any:  # noqa: ANN401
