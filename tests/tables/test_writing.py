@@ -61,8 +61,12 @@ def test_a_place_that_takes_no_files_is_refused(monkeypatch):
 
 @pytest.mark.parametrize(
     ("suffix", "column"),
-    [(".csv", pa.array([[1], [2]])), (".parquet", pa.array([(1, 2, 3), None], pa.month_day_nano_interval()))],
-    ids=["lists in CSV", "intervals in Parquet"],
+    [
+        (".csv", pa.array([[1], [2]])),
+        (".parquet", pa.array([(1, 2, 3), None], pa.month_day_nano_interval())),
+        (".parquet", pa.array([b"", None], pa.binary(0))),
+    ],
+    ids=["lists in CSV", "intervals in Parquet", "bytes of no width in Parquet"],
 )
 def test_a_column_that_the_format_cannot_hold_is_named(suffix, column, tmp_path):
     path = tmp_path / f"out{suffix}"

@@ -60,12 +60,18 @@ def write_table(tables: Iterable[pa.Table], path: FilePath) -> int:
     return n_rows
 
 
+# What Arrow raises of a column that a format cannot hold.
+REFUSALS = pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError
+
+
 @contextmanager
 def _named_refusals(path: FilePath, format: TableFormat, table: pa.Table) -> Iterator[None]:
     """Context in which a table that the format cannot hold is an error that names the first such column."""
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+    except REFUSALS as error:
+        if _is_of_the_disk(error):
+            raise
         columns = (f"column {name!r} " for name in table.column_names if not _is_writable(format, table.select([name])))
         raise TableFileError(
             f"cannot write {next(columns, '')}to {os.fspath(path)!r} as {format.name}: {one_line(error)}"
@@ -78,6 +84,13 @@ def _is_writable(format: TableFormat, table: pa.Table) -> bool:
         try:
             with format.writer(os.path.join(folder, "column"), schema) as writer:
                 writer.write_table(table.cast(schema))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        except REFUSALS as error:
+            if _is_of_the_disk(error):
+                raise
             return False
     return True
+
+
+def _is_of_the_disk(error: Exception) -> bool:
+    """Whether an error is the system's; Parquet's own have no number."""
+    return isinstance(error, OSError) and error.errno is not None
