@@ -82,20 +82,17 @@ class Contents:
         """Raise `ContentsError`, which names the part, where these are not the parts of such an object."""
         if type(parts) is not dict:
             raise _refuse(parts, "a dict")
-        unknown, missing = sorted(parts.keys() - self._rules.keys()), sorted(self.required.keys() - parts.keys())
+        rules = {**self.required, **self.optional}
+        unknown, missing = sorted(parts.keys() - rules.keys()), sorted(self.required.keys() - parts.keys())
         if unknown or missing:
             raise ContentsError(f"there is no {missing[0]!r}" if missing else f"{unknown[0]!r} is unknown")
         sizes: Sizes = {}
         for name, value in parts.items():
-            check_part(name, self._rules[name], value, sizes)
+            check_part(name, rules[name], value, sizes)
         absent = dict.fromkeys(self.optional)
         for holds, sentence in self.relations(SimpleNamespace(**{**absent, **parts})) if self.relations else ():
             if not holds:
                 raise ContentsError(sentence)
-
-    @property
-    def _rules(self) -> dict[str, Rule]:
-        return {**self.required, **self.optional}
 
 
 def check_part(name: str, rule: Rule, value: Any, sizes: Sizes) -> None:  # noqa: ANN401

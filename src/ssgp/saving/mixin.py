@@ -109,7 +109,6 @@ def stored_estimator(
             _check_settings(cls, value, dict(settings or {}))
 
         def check_fitted(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
-            mapping_of(anything)(value, sizes)
             attributes.check(value)
 
         def make(stored_parts: dict[str, Any]) -> Any:  # noqa: ANN401
