@@ -183,7 +183,12 @@ def _answer(ask: Callable[[TableSource], Any], source: TableSource, path: Path) 
 def _joined(batches: Iterator[pa.Table], source: TableSource) -> pa.Table:
     parts = list(batches)
     assert all(part.num_rows for part in parts)
-    return pa.concat_tables(parts) if parts else source.schema().empty_table()
+    return pa.concat_tables(parts) if parts else _without_rows(source.schema())
+
+
+def _without_rows(schema: pa.Schema) -> pa.Table:
+    """A table of no rows; Arrow's own function knows no unions."""
+    return pa.Table.from_arrays([pa.chunked_array([], field.type) for field in schema], schema=schema)
 
 
 def same_columns(one: pa.Table, other: pa.Table) -> bool:

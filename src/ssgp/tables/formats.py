@@ -273,6 +273,9 @@ def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def _cast(column: Any, to: pa.DataType) -> Any:  # noqa: ANN401  pyarrow.ChunkedArray, which has no annotations
     import pyarrow.compute as compute
 
+    if pa.types.is_null(column.type) and column.type != to:
+        # Arrow casts nothing to some types.
+        return pa.chunked_array([pa.nulls(len(column), to)])
     # Integers beyond 2^53 are rounded, as every float is.
     options = compute.CastOptions(to, allow_float_truncate=True)
     return column if column.type == to else column.cast(options=options)

@@ -15,6 +15,8 @@ from ssgp.tables.usual_types import usual_schema, with_usual_types
 __all__ = ["BATCH_ROWS", "TableFile", "TableFileError", "gathered", "one_line"]
 
 BATCH_ROWS = 1 << 16
+# Digits of the widest decimals.
+DECIMAL_DIGITS = 76
 
 
 class TableFileError(ValueError):
@@ -73,15 +75,15 @@ class TableFile:
         if times > 1:
             raise TableFileError(f"{self.name!r} has {times} columns called {name!r}; names must be different")
         for field in schema:
-            self._check_time_zone(field)
+            self._check_type(field)
         return usual_schema(schema)
 
-    def _check_time_zone(self, field: pa.Field) -> None:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        try:
-            _ = kind.tz if pa.types.is_timestamp(kind) else None
-        except UnicodeDecodeError as error:
-            raise self._unreadable(f"column {field.name!r}: the name of its time zone is not UTF-8") from error
+    def _check_type(self, field: pa.Field) -> None:
+        """Raise where the type of a column is one that Arrow reads from damaged files and cannot work with."""
+        for kind in _types_within(field.type):
+            wrong = _wrong_with_type(kind)
+            if wrong:
+                raise self._unreadable(f"column {field.name!r}: {wrong}")
 
     def _column_names(self, schema: pa.Schema) -> list[str]:
         try:
@@ -119,6 +121,27 @@ class TableFile:
         except TableFileError:
             return False
         return True
+
+
+def _types_within(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """A type and those of its parts."""
+    yield kind
+    if pa.types.is_dictionary(kind):
+        yield from _types_within(kind.value_type)
+    for i in range(kind.num_fields):
+        yield from _types_within(kind.field(i).type)
+
+
+def _wrong_with_type(kind: pa.DataType) -> str | None:
+    if pa.types.is_decimal(kind) and abs(kind.scale) > DECIMAL_DIGITS:
+        return f"decimals of scale {kind.scale}; at most {DECIMAL_DIGITS} digits are allowed"
+    if pa.types.is_union(kind) and not kind.num_fields:
+        return "a union of no types"
+    try:
+        _ = kind.tz if pa.types.is_timestamp(kind) else None
+    except UnicodeDecodeError:
+        return "the name of its time zone is not UTF-8"
+    return None
 
 
 @contextmanager
