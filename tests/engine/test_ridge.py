@@ -211,3 +211,57 @@ def test_a_ridge_below_rounding_is_raised_in_all_that_gradients_ask_for(rng):
 def test_inverse_of_lower(size, rng):
     factors = np.tril(rng.normal(size=(3, size, size))) / size + np.eye(size)
     np.testing.assert_allclose(inverse_of_lower(factors) @ factors, np.tile(np.eye(size), (3, 1, 1)), atol=1e-10)
+
+
+class TestSinglePrecision:
+    """Sums in float32 are solved in float32 where the ridge is large enough."""
+
+    def solutions(self, rng, ridge, n_rows=(300, 300, 20_000)):
+        phi = np.zeros((len(n_rows), max(n_rows), Q), np.float32)
+        y = np.zeros((len(n_rows), max(n_rows)))
+        for leaf, n in enumerate(n_rows):
+            phi[leaf, :n], y[leaf, :n] = rng.normal(size=(n, Q)), rng.normal(size=n)
+        prior, signs = rng.normal(size=(len(n_rows), Q)), rng.choice([-1.0, 1.0], (2, Q)) / np.sqrt(2.0)
+        return [solve_ridge(sum_products(phi, y, None, double), prior, ridge, signs) for double in (False, True)], (
+            phi,
+            y,
+            prior,
+            signs,
+        )
+
+    @pytest.mark.parametrize("ridge", [30.0, 3.0, 1e-3])
+    def test_it_is_close_to_double_precision(self, ridge, rng):
+        (single, double), _ = self.solutions(rng, ridge)
+        for name, values in vars(double).items():
+            np.testing.assert_allclose(getattr(single, name), values, rtol=2e-3, atol=2e-4 * np.abs(values).max())
+
+    def test_a_leaf_does_not_depend_on_the_precision_of_others(self, rng):
+        """The ridge is large for the leaves of few rows alone."""
+        (together, _), (phi, y, prior, signs) = self.solutions(rng, 0.01)
+        assert together.weights.dtype == float
+        for leaf in range(3):
+            part = slice(leaf, leaf + 1)
+            alone = solve_ridge(sum_products(phi[part], y[part], None, False), prior[part], 0.01, signs)
+            assert alone.weights.dtype == (np.float32 if leaf < 2 else float)
+            for name, values in vars(alone).items():
+                np.testing.assert_array_equal(getattr(together, name)[part], values)
+
+    def test_targets_that_features_explain_leave_nothing(self, rng):
+        phi = rng.normal(size=(2, 400, Q)).astype(np.float32)
+        y = phi.astype(float) @ np.arange(Q)
+        solution = solve_ridge(
+            sum_products(phi, y, None, double=False), np.tile(np.arange(Q) + 0.0, (2, 1)), 1.0, np.eye(Q)[:1]
+        )
+        assert (solution.rss < 1e-4 * np.sum(y**2, axis=1)).all()
+
+    @pytest.mark.parametrize("size", SIZES)
+    def test_sums_that_rounding_has_made_indefinite_are_solved(self, size, rng):
+        """One of three is not positive definite, which shows in its last block of columns."""
+        phi, y = rng.normal(size=(3, 200, size)).astype(np.float32), rng.normal(size=(3, 200))
+        products = sum_products(phi, y, None, double=False)
+        products[1, size, size] = -1e-3
+        signs = np.ones((1, size))
+        solution = solve_ridge(products.copy(), None, 5.0, signs)
+        expected = solve_ridge(products.astype(float), None, 5.0, signs)
+        np.testing.assert_allclose(solution.weights, expected.weights, rtol=1e-3, atol=1e-4)
+        assert solution.rss[1] < 1e-2

@@ -68,7 +68,7 @@ def test_models_are_regressions_shrunk_towards_their_parents(shrink, small, rows
         SIZES if rows.weight is None else np.add.reduceat(np.append(rows.weight, 0), rows.bounds[:-1]) * (SIZES > 0)
     )
     for arrays, expected, leaves in zip(
-        solver._arrays, naive(rows, features, shrink), SHAPE.leaves_per_node, strict=True
+        solver.arrays, naive(rows, features, shrink), SHAPE.leaves_per_node, strict=True
     ):
         np.testing.assert_allclose(arrays.count, counts.reshape(-1, leaves).sum(axis=1), rtol=1e-6)
         for node, (weights, rss, covariance) in enumerate(expected):
@@ -102,7 +102,7 @@ def test_only_the_branches_asked_for_are_left_out(rows, features):
 
 
 def assert_same(one, other, **tolerance):
-    for own, others in zip(one._arrays, other._arrays, strict=True):
+    for own, others in zip(one.arrays, other.arrays, strict=True):
         for name in ("weights", "sketch", "count", "rss"):
             np.testing.assert_allclose(getattr(own, name), getattr(others, name), err_msg=name, **tolerance)
 

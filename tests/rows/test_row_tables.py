@@ -1,13 +1,17 @@
 """Rows in memory and in files: the same to whoever plants trees with them."""
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from ssgp._utils.sampling import random_rows
+from ssgp.engine.workers import ThreadWorkers
 from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_files import RowFile
-from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
+from ssgp.rows.row_tables import FileTable, MemoryTable, SortedRows, TrainingRows
 from ssgp.rows.standardizer import Standardizer
 
 N_ROWS, N_INPUTS, N_LEAVES = 5000, 3, 32
@@ -49,6 +53,11 @@ def partition(in_memory):
     return grow_tree(in_memory.rows.X, N_LEAVES, np.random.default_rng(0), np.ones(N_INPUTS, np.float32))[0]
 
 
+def loaded(table, partition, workers=None) -> list[SortedRows]:
+    """Rows of all leaves, in parts of whole branches of four leaves."""
+    return [part.load() for part in table.by_leaf(partition, 4, workers or ThreadWorkers())]
+
+
 def joined(parts) -> tuple[Rows, np.ndarray]:
     """All parts as one, which must come in the order of the leaves and leave none out."""
     ends = [0]
@@ -70,8 +79,8 @@ def assert_same(rows: Rows, other: Rows):
 
 
 def test_a_file_gives_the_same_leaves_in_parts(in_memory, in_file, partition):
-    whole, order = joined(list(in_memory.by_leaf(partition, 4)))
-    parts = list(in_file.by_leaf(partition, 4))
+    whole, order = joined(loaded(in_memory, partition))
+    parts = loaded(in_file, partition)
     assert 4 <= len(parts) <= 8
     assert all(part.rows.n_blocks % 4 == 0 for part in parts)
     rows, index = joined(parts)
@@ -83,8 +92,8 @@ def test_a_file_gives_the_same_leaves_in_parts(in_memory, in_file, partition):
 def test_memory_gives_the_same_leaves_some_at_a_time(in_memory, partition, chunk, monkeypatch):
     leaf = partition.assign(in_memory.rows.X)
     expected = in_memory.rows.sort_by(leaf, N_LEAVES)
-    monkeypatch.setattr("ssgp.rows.row_tables.CHUNK", chunk)
-    parts = list(in_memory.by_leaf(partition, 4))
+    monkeypatch.setattr("ssgp.rows.row_tables.PART_ROWS", chunk)
+    parts = loaded(in_memory, partition)
     for part in parts:
         assert part.rows.n_blocks == 4 or len(part.index) <= chunk
     rows, index = joined(parts)
@@ -92,8 +101,19 @@ def test_memory_gives_the_same_leaves_some_at_a_time(in_memory, partition, chunk
     np.testing.assert_array_equal(index, np.argsort(leaf, kind="stable"))
 
 
+def test_rows_that_are_shared_are_the_same_and_gone_afterwards(in_memory, partition):
+    whole, order = joined(loaded(in_memory, partition))
+    with in_memory.shared() as shared:
+        folder = shared.shared_rows.folder
+        rows, index = joined(loaded(pickle.loads(pickle.dumps(shared)), partition, ThreadWorkers(2)))
+        assert len(pickle.dumps(shared.shared_rows)) < 1000
+    assert_same(rows, whole)
+    np.testing.assert_array_equal(index, order)
+    assert not Path(folder).exists()
+
+
 def test_every_row_is_in_its_leaf_once_in_the_order_of_the_table(in_memory, partition):
-    (whole,) = in_memory.by_leaf(partition, 4)
+    (whole,) = loaded(in_memory, partition)
     np.testing.assert_array_equal(np.sort(whole.index), np.arange(N_ROWS))
     np.testing.assert_array_equal(partition.assign(in_memory.rows.X)[whole.index], whole.rows.labels)
     for first, end in zip(whole.rows.bounds[:-1], whole.rows.bounds[1:], strict=True):
@@ -103,7 +123,7 @@ def test_every_row_is_in_its_leaf_once_in_the_order_of_the_table(in_memory, part
 def test_rows_held_out_are_not_there(in_memory, in_file, partition, rng):
     held_out = rng.choice(N_ROWS, 700, replace=False)
     for table in (in_memory, in_file):
-        _, index = joined(list(table.without(held_out).by_leaf(partition, 4)))
+        _, index = joined(loaded(table.without(held_out), partition))
         np.testing.assert_array_equal(np.sort(index), np.setdiff1d(np.arange(N_ROWS), held_out))
 
 

@@ -28,9 +28,13 @@ __all__ = [
 
 # float32 sums leave Phi^T Phi uncertain by about 1e-7 of its trace, n q / 2: a ridge near that needs float64 sums.
 FLOAT32_RIDGE = 4e-6
-# Relative to the trace: below it, even float64 sums of float32 features are rounding.
+# Relative to the trace: below it, even float64 sums of float32 features are rounding,
 LEAST_RIDGE = 1e-11
-# Side of the diagonal blocks that triangular systems are solved by,
+# and from so much per feature on, factors in float32 exist, and are exact to a thousandth where the rows say least.
+SINGLE_RIDGE = 1.5e-7
+# Relative to the sum of squared targets: what the last pivot may lose to rounding.
+LOST_SQUARE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+# Side of the diagonal blocks that triangular systems are factorised and solved by,
 SOLVED_SIDE = 16
 # and side below which a triangle is inverted as it is.
 INVERTED_SIDE = 32
@@ -111,33 +115,32 @@ def sum_products(phi: Array, y: Array, weight: Array | None, double: bool) -> Ar
     ----------
     phi : array of shape (p, n, q)
         Features, zero for fillers.
-    y : array of shape (p, n), float64
+    y : array of shape (p, n)
         Targets.
     weight : array of shape (p, n) or None
         Weights of the rows, None for ones.
     double : bool
-        Whether products of features are summed in float64. Those with the target always are.
+        Whether products are summed in float64, or in the precision of the features.
 
     Returns
     -------
-    array of shape (p, q + 1, q + 1), float64
+    array of shape (p, q + 1, q + 1)
         Symmetric matrices.
     """
     n_leaves, _, size = phi.shape
-    precise = phi.astype(float, copy=False)
-    phi = precise if double else phi
+    phi = phi.astype(float, copy=False) if double else phi
     weighted = phi if weight is None else phi * weight[:, :, None].astype(phi.dtype)
-    target = y if weight is None else weight * y
-    products = np.empty((n_leaves, size + 1, size + 1))
-    products[:, :size, :size] = np.matmul(phi.swapaxes(1, 2), weighted)
-    products[:, size, :size] = np.matmul(target[:, None], precise)[:, 0]
+    target = (y if weight is None else weight * y).astype(phi.dtype)
+    products = np.empty((n_leaves, size + 1, size + 1), phi.dtype)
+    np.matmul(phi.swapaxes(1, 2), weighted, out=products[:, :size, :size])
+    products[:, size, :size] = np.matmul(target[:, None], phi)[:, 0]
     products[:, :size, size] = products[:, size, :size]
     products[:, size, size] = np.einsum("pn,pn->p", y, target)
     return products
 
 
 def solve_ridge(products: Array, prior: Array | None, ridge: float, signs: Array) -> RidgeSolution:
-    """Models of leaves from sums over their rows.
+    """Models of leaves from sums over their rows; in float32 where the sums are and the ridge allows for it.
 
     Parameters
     ----------
@@ -151,20 +154,44 @@ def solve_ridge(products: Array, prior: Array | None, ridge: float, signs: Array
         Rows that the covariances are sketched with: random ones with E signs^T signs = I, or the identity.
     """
     size = signs.shape[1]
+    trace = np.einsum("pii->p", products[:, :size, :size])
+    single = (products.dtype == np.float32) & (ridge >= SINGLE_RIDGE * size * trace)
+    solutions = {}
+    for precise in np.unique(~single):
+        leaves = np.flatnonzero(single != precise)
+        part = products if len(leaves) == len(products) else products[leaves]
+        own_prior = None if prior is None else prior[leaves]
+        part = part.astype(float, copy=False) if precise else part
+        solutions[precise] = _solve(part, own_prior, raised_ridge(ridge, trace[leaves]), signs.astype(part.dtype))
+    return next(iter(solutions.values())) if len(solutions) == 1 else _merged(single, solutions)
+
+
+def _merged(single: Mask, solutions: dict[bool, RidgeSolution]) -> RidgeSolution:
+    """Solutions in float32 and in float64 as one, in the order of the leaves."""
+    parts = {}
+    for name, values in vars(solutions[True]).items():
+        parts[name] = np.empty((len(single), *values.shape[1:]))
+        parts[name][single], parts[name][~single] = getattr(solutions[False], name), values
+    return RidgeSolution(**parts)
+
+
+def _solve(products: Array, prior: Array | None, ridges: Array, signs: Array) -> RidgeSolution:
+    """Models of leaves with ridges of their own, in the precision of the sums."""
+    size = signs.shape[1]
+    before = np.maximum(products[:, size, size], 0.0)
     if prior is not None:
         _move_target(products, prior)
     diagonal = np.einsum("pii->pi", products)
-    ridges = raised_ridge(ridge, diagonal[:, :size].sum(axis=1))
     square = np.maximum(diagonal[:, size], 0.0)
-    # Enough for the factor to exist where the features explain the target but for rounding.
-    guard = 1e-12 * square + 1e-30
+    # Enough for the factor to exist where features, or the prior, explain the target but for rounding.
+    guard = LOST_SQUARE[products.dtype] * (before + square) + 1e-30
     diagonal[:, :size] += ridges[:, None]
     diagonal[:, size] = square + guard
-    bordered = _cholesky(products)
+    bordered, inverses = _factorize(products)
     factor = bordered[:, :size, :size]
-    weights, sketch = _solve_for_weights(factor, bordered[:, size, :size], signs)
+    weights, sketch = _solve_for_weights(factor, inverses, bordered[:, size, :size], signs)
     return RidgeSolution(
-        weights=weights if prior is None else weights + prior,
+        weights=weights if prior is None else weights + prior.astype(weights.dtype),
         sketch=sketch,
         rss=np.maximum(bordered[:, size, size] ** 2 - guard, 0.0),
         ridge=ridges,
@@ -204,49 +231,41 @@ def invert_ridge(gram: Array, moment: Array, ridge: float) -> tuple[Array, Array
 
 def _move_target(products: Array, prior: Array) -> None:
     """Replace y by the residual y - phi^T prior in sums of products."""
-    residual = np.concatenate([-prior, np.ones((len(prior), 1))], axis=1)
+    residual = np.concatenate([-prior, np.ones((len(prior), 1))], axis=1, dtype=products.dtype)
     border = np.matmul(products, residual[:, :, None])[:, :, 0]
     border[:, -1] = np.einsum("pi,pi->p", border, residual)
     products[:, -1, :] = border
     products[:, :, -1] = border
 
 
-def _solve_for_weights(factor: Array, whitened: Array, signs: Array) -> tuple[Array, Array]:
-    """Weights L^-T (L^-1 c), shape (p, q), and sketches signs L^-1, shape (p, k, q)."""
+def _solve_for_weights(factor: Array, inverses: Array, whitened: Array, signs: Array) -> tuple[Array, Array]:
+    """Weights L^-T (L^-1 c), shape (p, q), and sketches signs L^-1, shape (p, k, q).
+
+    `inverses` (p, blocks, side, side) are those of the diagonal blocks of L.
+    """
     n_signs, size = signs.shape
     if n_signs == size:
         inverse = inverse_of_lower(factor)
         sketch = inverse if np.array_equal(signs, np.eye(size)) else np.matmul(signs, inverse)
         return np.matmul(whitened[:, None], inverse)[:, 0], sketch
-    right = np.empty((len(factor), size, 1 + n_signs))
+    right = np.empty((len(factor), size, 1 + n_signs), factor.dtype)
     right[:, :, 0], right[:, :, 1:] = whitened, signs.T
-    solved = _solve_transposed(factor, right)
+    solved = _solve_transposed(factor, inverses, right)
     return solved[:, :, 0], solved[:, :, 1:].swapaxes(1, 2)
 
 
-def _solve_transposed(factor: Array, right: Array) -> Array:
+def _solve_transposed(factor: Array, inverses: Array, right: Array) -> Array:
     """L^-T times matrices (p, q, k), which are overwritten, by blocks from the last to the first."""
-    size = factor.shape[1]
-    inverses = _diagonal_inverses(factor)
-    for block in reversed(range(inverses.shape[1])):
-        inner = slice(block * SOLVED_SIDE, min((block + 1) * SOLVED_SIDE, size))
+    for number, inner in reversed(list(enumerate(_diagonal_blocks(factor.shape[1])))):
         side = inner.stop - inner.start
-        right[:, inner] = np.matmul(inverses[:, block, :side, :side].swapaxes(1, 2), right[:, inner])
+        right[:, inner] = np.matmul(inverses[:, number, :side, :side].swapaxes(1, 2), right[:, inner])
         right[:, : inner.start] -= np.matmul(factor[:, inner, : inner.start].swapaxes(1, 2), right[:, inner])
     return right
 
 
-def _diagonal_inverses(factor: Array) -> Array:
-    """Inverses of the diagonal blocks of triangles (p, q, q), shape (p, blocks, side, side)."""
-    n_leaves, size, _ = factor.shape
-    n_blocks = -(-size // SOLVED_SIDE)
-    blocks = np.zeros((n_leaves, n_blocks, SOLVED_SIDE, SOLVED_SIDE))
-    blocks[:] = np.eye(SOLVED_SIDE)
-    for block in range(n_blocks):
-        inner = slice(block * SOLVED_SIDE, min((block + 1) * SOLVED_SIDE, size))
-        side = inner.stop - inner.start
-        blocks[:, block, :side, :side] = factor[:, inner, inner]
-    return np.linalg.inv(blocks)
+def _diagonal_blocks(size: int) -> list[slice]:
+    """Rows, and columns, of the diagonal blocks of a matrix."""
+    return [slice(first, min(first + SOLVED_SIDE, size)) for first in range(0, size, SOLVED_SIDE)]
 
 
 def inverse_of_lower(factors: Array) -> Array:
@@ -260,6 +279,60 @@ def inverse_of_lower(factors: Array) -> Array:
     out[:, half:, half:] = inverse_of_lower(factors[:, half:, half:])
     out[:, half:, :half] = -out[:, half:, half:] @ (factors[:, half:, :half] @ out[:, :half, :half])
     return out
+
+
+def _factorize(matrices: Array) -> tuple[Array, Array]:
+    """Lower factors of bordered matrices (p, q + 1, q + 1), overwritten, and inverses of their diagonal blocks."""
+    if matrices.dtype == np.float32:
+        diagonal = [matrices[:, inner, inner].copy() for inner in _diagonal_blocks(matrices.shape[1])]
+        try:
+            return matrices, _cholesky_in_blocks(matrices)
+        except np.linalg.LinAlgError:
+            matrices = _restored(matrices, diagonal)
+    factor = _cholesky(matrices)
+    return factor, _diagonal_inverses(factor)
+
+
+def _restored(matrices: Array, diagonal: list[Array]) -> Array:
+    """Symmetric matrices in float64, from their diagonal blocks and what is above these."""
+    upper = np.triu(matrices, 1).astype(float)
+    whole = upper + upper.swapaxes(1, 2)
+    for inner, block in zip(_diagonal_blocks(matrices.shape[1]), diagonal, strict=True):
+        whole[:, inner, inner] = block
+    return whole
+
+
+def _cholesky_in_blocks(matrices: Array) -> Array:
+    """Take matrices (p, q, q) to their lower factors, and return inverses of the diagonal blocks.
+
+    Column by column of blocks, nearly all of it products of matrices: in float32 it takes half the time of LAPACK's.
+    What is above the diagonal blocks is needed until the end, where a matrix turns out not to be positive definite.
+    """
+    n_leaves, size, _ = matrices.shape
+    blocks = _diagonal_blocks(size)
+    inverses = np.zeros((n_leaves, len(blocks), SOLVED_SIDE, SOLVED_SIDE), matrices.dtype)
+    for number, inner in enumerate(blocks):
+        before, below, side = slice(inner.start), slice(inner.stop, size), inner.stop - inner.start
+        column = matrices[:, inner.start :, inner]
+        if number:
+            column -= np.matmul(matrices[:, inner.start :, before], matrices[:, inner, before].swapaxes(1, 2))
+        matrices[:, inner, inner] = factor = np.linalg.cholesky(matrices[:, inner, inner])
+        inverses[:, number, :side, :side] = inverse = np.linalg.inv(factor)
+        matrices[:, below, inner] = np.matmul(matrices[:, below, inner], inverse.swapaxes(1, 2))
+    for inner in blocks:
+        matrices[:, inner, inner.stop :] = 0.0
+    return inverses
+
+
+def _diagonal_inverses(factor: Array) -> Array:
+    """Inverses of the diagonal blocks of triangles (p, q, q), shape (p, blocks, side, side)."""
+    n_leaves, size, _ = factor.shape
+    blocks = _diagonal_blocks(size)
+    inverses = np.tile(np.eye(SOLVED_SIDE, dtype=factor.dtype), (n_leaves, len(blocks), 1, 1))
+    for number, inner in enumerate(blocks):
+        side = inner.stop - inner.start
+        inverses[:, number, :side, :side] = factor[:, inner, inner]
+    return np.linalg.inv(inverses)
 
 
 def _cholesky(matrices: Array) -> Array:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["map_in_threads", "n_threads", "one_blas_thread", "openmp_threads"]
+__all__ = ["in_forked_process", "map_in_threads", "n_threads", "one_blas_thread", "openmp_threads"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,6 +26,11 @@ _first_process = os.getpid()
 def n_threads(n_jobs: int | None) -> int:
     """Threads that a setting of `n_jobs` stands for; None is one."""
     return max(1, effective_n_jobs(n_jobs or 1))
+
+
+def in_forked_process() -> bool:
+    """Whether this process was forked from one that had the library."""
+    return os.getpid() != _first_process
 
 
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
@@ -70,9 +75,8 @@ def openmp_threads(most: int | None = None) -> Iterator[None]:
 
     A forked process has one: it inherits a pool of threads in which nobody is left, and a loop would wait for them.
     """
-    forked = os.getpid() != _first_process
     before = [(library, library.get_num_threads()) for library in _libraries("openmp")]
-    wanted = 1 if forked else most
+    wanted = 1 if in_forked_process() else most
     try:
         for library, number in before:
             if wanted is not None and wanted < number:

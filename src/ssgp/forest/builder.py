@@ -12,20 +12,21 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, seconds_of
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
+from ssgp.engine.workers import ProcessWorkers, ThreadWorkers, Workers, process_workers
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.fitted import Forest
 from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction
-from ssgp.forest.growing import grow_skeleton
+from ssgp.forest.growing import grow_skeleton, n_growing_rows
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import LeaveOneOut, fit_tree
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.tree import SpectralTree, TreeShape, TreeSkeleton
 from ssgp.rows.blocks import Rows
-from ssgp.rows.row_tables import RowTable, TrainingRows
+from ssgp.rows.row_tables import MemoryTable, RowTable, TrainingRows
 from ssgp.saving.contents import fixed_tuple, made_of, optional
 from ssgp.spectrum.parameters import Hyperparameters
 
-__all__ = ["ForestBuilder"]
+__all__ = ["ForestBuilder", "start_processes"]
 
 T = TypeVar("T")
 FittedTree = tuple[TreeSkeleton, SpectralTree, LeaveOneOut | None]
@@ -41,6 +42,16 @@ LEAST_ROWS = 20
 # Rows of the tree that is fitted to see how long one takes, and the fewest that a forest is fitted to.
 TIMED_ROWS = 8192
 LEAST_FITTED_ROWS = 2000
+
+
+def start_processes(settings: ForestSettings, table: RowTable) -> ProcessWorkers | None:
+    """Processes that will share the trees of a table, started beforehand; None where threads will do."""
+    number = min(n_threads(settings.n_jobs), settings.sizes.most_processes)
+    return process_workers(number, _get_ready) if isinstance(table, MemoryTable) else None
+
+
+def _get_ready() -> None:
+    """What a process does first: it imports this module, and all that trees need."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,8 @@ class ForestBuilder:
         Time, what is kept, and whom to tell of trees.
     trend_inputs : int array of shape (t,) or None
         Inputs that the leaves' models are linear in, None for all.
+    processes : ProcessWorkers or None
+        Processes that share the trees of a table in memory, None for threads.
     """
 
     draw: Callable[[np.random.Generator], Array]
@@ -66,9 +79,16 @@ class ForestBuilder:
     settings: ForestSettings
     budget: Budget = field(default_factory=Budget)
     trend_inputs: Indices | None = None
+    processes: ProcessWorkers | None = None
 
     def build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
         """Fit trees, choose their leaves, correct and calibrate them by rows held out, fit them to all rows."""
+        if self.processes is None or not isinstance(rows.table, MemoryTable):
+            return replace(self, processes=None)._build(rows)
+        with rows.table.shared() as table:
+            return self._build(replace(rows, table=table))
+
+    def _build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
         sizes, n_rows = self.settings.sizes, rows.table.n_rows
         if n_rows < LEAST_ROWS:
             fitted = self._fit_trees("few", rows.sample, rows.table, sizes.n_trees, self.budget)
@@ -156,10 +176,12 @@ class ForestBuilder:
             first = i % every if every < shape.n_branches else i * shape.n_branches // n_trees
             return range(first, shape.n_branches, every) if leave_out else range(0)
 
-        def fit(i: int) -> FittedTree:
+        grown_on = sample.first(n_growing_rows(sample.X.shape[1], shape.n_leaves))
+
+        def fit(i: int, workers: Workers) -> FittedTree:
             shared = features[i * n_draws // n_trees]
-            grow = partial(grow_skeleton, sample, lengthscale, shared, shape, (seeds[i][0], seeds[i][1]))
-            return self._kept_tree(f"{name}-{i}", table, grow, shared, branches(i))
+            grow = partial(grow_skeleton, grown_on, lengthscale, shared, shape, (seeds[i][0], seeds[i][1]))
+            return self._kept_tree(f"{name}-{i}", table, grow, shared, branches(i), workers)
 
         return self._in_threads([partial(fit, i) for i in range(n_trees)], budget)
 
@@ -170,30 +192,36 @@ class ForestBuilder:
         grow: Callable[[], TreeSkeleton],
         features: LeafFeatures,
         leave_out: Collection[int],
+        workers: Workers,
     ) -> FittedTree:
         """A tree as it was kept, or grown and fitted now."""
 
         def fit() -> FittedTree:
-            skeleton = grow()
-            return skeleton, *self._fit_tree(table, skeleton, leave_out)
+            (skeleton,) = workers.map(_call, [grow])
+            return skeleton, *self._fit_tree(table, skeleton, workers, leave_out)
 
         skeleton, tree, errors = self.budget.kept.once(name, fit, FITTED_TREE)
         # Trees that share their features share one object, which a file of one tree does not know of.
         return replace(skeleton, features=features), replace(tree, features=features), errors
 
     def _fit_tree(
-        self, table: RowTable, skeleton: TreeSkeleton, leave_out: Collection[int] = ()
+        self, table: RowTable, skeleton: TreeSkeleton, workers: Workers, leave_out: Collection[int] = ()
     ) -> tuple[SpectralTree, LeaveOneOut | None]:
         settings, ridge = self.settings, self.hyperparameters.ridge(skeleton.features.n_cosines // 2)
-        return fit_tree(table, skeleton, ridge, settings.n_sketches, settings.shrink, leave_out)
+        return fit_tree(table, skeleton, ridge, settings.n_sketches, settings.shrink, leave_out, workers)
 
-    def _in_threads(self, tasks: Sequence[Callable[[], T]], budget: Budget) -> list[T]:
-        """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one."""
+    def _in_threads(self, tasks: Sequence[Callable[[Workers], T]], budget: Budget) -> list[T]:
+        """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one.
+
+        A task is told who may share its parts: processes, or the threads there are beside those of the tasks.
+        """
         results: dict[int, T] = {}
-        n_together = min(n_threads(self.settings.n_jobs), self.settings.sizes.trees_at_once)
+        most = min(n_threads(self.settings.n_jobs), max(1, self.settings.sizes.trees_at_once))
+        n_together = min(most, len(tasks))
+        workers = self.processes or ThreadWorkers(ceil(most / n_together))
 
         def run(i: int) -> None:
-            results[i] = tasks[i]()
+            results[i] = tasks[i](workers)
             self.budget.tell_of_tree(len(results), len(tasks))
 
         def run_all() -> None:
@@ -203,12 +231,20 @@ class ForestBuilder:
                 if budget.seconds_left() < monotonic() - began:
                     break
 
+        def run_all_or_end() -> None:
+            try:
+                run_all()
+            except BaseException:
+                if self.processes is not None:
+                    self.processes.end()
+                raise
+
         def message() -> str:
             remaining = "these" if results else "one. Interrupt again to give up"
             return f"interrupted after {len(results)} of {len(tasks)} trees; the forest is made of {remaining}"
 
         with one_blas_thread():
-            self.budget.attempt(run_all, lambda: None, message)
+            self.budget.attempt(run_all_or_end, lambda: None, message)
             if not results:
                 run(0)
         return [results[i] for i in sorted(results)]
@@ -235,7 +271,7 @@ class ForestBuilder:
     def _seconds_of_a_tree(self, rows: TrainingRows) -> float:
         """Seconds that a tree of `TIMED_ROWS` takes, with leaves as large as the forest's are to be."""
         settings = self.settings.with_sizes(depth=self._depth_for(TIMED_ROWS, rows.table.n_rows))
-        alone = replace(self, settings=settings, budget=Budget(hooks=self.budget.hooks))
+        alone = replace(self, settings=settings, budget=Budget(hooks=self.budget.hooks), processes=None)
         part = rows.first(TIMED_ROWS)
         return seconds_of(
             lambda: alone._fit_trees("alone", part.sample, part.table, 1, Budget(), self.settings.correct)
@@ -244,6 +280,10 @@ class ForestBuilder:
     def _depth_for(self, n_fitted: int, n_rows: int) -> int:
         """Depth at which trees of fewer rows have leaves of the same size."""
         return max(0, self.settings.sizes.depth - int(np.log2(n_rows / n_fitted)))
+
+
+def _call(function: Callable[[], T]) -> T:
+    return function()
 
 
 def _same(skeleton: TreeSkeleton) -> TreeSkeleton:

@@ -11,7 +11,8 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget
 from ssgp._utils.progress import StepHooks
 from ssgp._utils.wide import WIDE
-from ssgp.forest.builder import ForestBuilder
+from ssgp.engine.workers import ProcessWorkers
+from ssgp.forest.builder import ForestBuilder, start_processes
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.half_precision import HalfPrecision
 from ssgp.forest.leaf_features import LeafFeatures, WideLeafFeatures
@@ -105,9 +106,10 @@ def _learn_and_build(
     """Both halves of a fit, of which the hooks are told until its end; bounds go on from earlier ones."""
     settings, budget = learner.settings, learner.budget
     parameters, bounds = learner.initial(), list[float]()
+    processes = start_processes(settings, rows.table)
 
     def build(parameters: Parameters, budget: Budget) -> FittedForest:
-        fitted = _build(rows, units, learner, budget, kernel, parameters, bounds)
+        fitted = _build(rows, units, learner, budget, kernel, parameters, bounds, processes)
         if earlier_bounds is None:
             return fitted
         return replace(fitted, bound_trace=np.concatenate([earlier_bounds, fitted.bound_trace]))
@@ -166,10 +168,11 @@ def _build(
     kernel: str,
     parameters: Parameters,
     bounds: list[float],
+    processes: ProcessWorkers | None,
 ) -> FittedForest:
     """The forest of learned parameters."""
     builder = _builder(kernel, parameters, learner.settings, budget, learner.trend_inputs)
-    builder, fitted_rows = builder.affordable(rows)
+    builder, fitted_rows = replace(builder, processes=processes).affordable(rows)
     forest, skeletons = builder.build(fitted_rows)
     return FittedForest(
         units=units,

@@ -261,7 +261,7 @@ class FittedForest:
 CONTENTS: dict[str, Rule] = {
     "posterior_": made_of(AffinePosterior, d=lambda posterior: posterior.n_inputs),
     "lengthscale_": array("float64", "d", finite=False),
-    "feature_importances_": array("float64", "d", least=0.0),
+    "feature_importances_": array("float64", "d", least=0.0, most=1.0),
     "kernel_": text(*KERNELS),
     "n_frequencies_": integer(1),
     "n_trees_": integer(1),

@@ -9,13 +9,18 @@ from ssgp.forest.tree import TreeShape, TreeSkeleton
 from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocks import Rows
 
-__all__ = ["grow_skeleton"]
+__all__ = ["grow_skeleton", "n_growing_rows"]
 
-# A tree is grown on at most so many rows, or so many per leaf; all rows then find their leaves.
+# A tree is grown on at most so many rows, or so many per leaf.
 GROWING_ROWS = 200_000
 GROWING_ROWS_PER_LEAF = 48
 # Randomness of the cuts' directions, relative to their length.
 JITTER = 0.3
+
+
+def n_growing_rows(n_inputs: int, n_leaves: int) -> int:
+    """Rows that a tree of so many leaves is grown on, at most."""
+    return max(fewer_if_wide(GROWING_ROWS, n_inputs), GROWING_ROWS_PER_LEAF * n_leaves)
 
 
 def grow_skeleton(
@@ -26,7 +31,7 @@ def grow_skeleton(
     Parameters
     ----------
     rows : Rows
-        Training rows in random order.
+        Training rows in random order, at most `n_growing_rows`: all rows then find their leaves.
     lengthscale : array of shape (d,)
         Learned lengthscales: an input of a long one does not cut.
     features : LeafFeatures
@@ -36,8 +41,7 @@ def grow_skeleton(
     seeds : pair of int
         Seeds of the cuts and of the sketches.
     """
-    n_rows = max(fewer_if_wide(GROWING_ROWS, rows.X.shape[1]), GROWING_ROWS_PER_LEAF * shape.n_leaves)
     metric = (1.0 / lengthscale).astype(np.float32)
     rng = np.random.default_rng(seeds[0])
-    partition, _ = grow_tree(rows.X[:n_rows], shape.n_leaves, rng, metric, JITTER, rows.y[:n_rows])
+    partition, _ = grow_tree(rows.X, shape.n_leaves, rng, metric, JITTER, rows.y)
     return TreeSkeleton(partition, features, seeds[1], shape.leaves_per_node)

@@ -6,8 +6,9 @@ branch's towards zero. What one leaf is too small to tell is left as its ancesto
 harm. Every node has a noise variance of its own, estimated under a prior that all nodes of a level make most probable.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -19,11 +20,12 @@ from ssgp.engine.leave_one_out import inverse_of_factor, leave_one_out
 from ssgp.engine.ridge import LeafSums, RidgeSolution, needs_double, solve_ridge, sum_products
 from ssgp.engine.row_ridge import RowRidge, factorize_rows
 from ssgp.engine.stacks import LeafStack, stack_leaves
+from ssgp.engine.workers import ThreadWorkers, Workers
 from ssgp.forest.half_precision import to_half_precision
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.tree import Level, SpectralTree, TreeShape, TreeSkeleton
 from ssgp.rows.blocks import Rows
-from ssgp.rows.row_tables import RowTable, SortedRows
+from ssgp.rows.row_tables import LeafRows, RowTable, SortedRows
 from ssgp.saving.contents import array
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import fit_noise_prior
@@ -77,6 +79,7 @@ def fit_tree(
     n_sketches: int | Literal["exact"],
     shrink: bool,
     leave_out: Collection[int] = (),
+    workers: Workers | None = None,
 ) -> tuple[SpectralTree, LeaveOneOut | None]:
     """Fill a tree: one pass over the rows, branch by branch.
 
@@ -94,16 +97,42 @@ def fit_tree(
         Whether weights are shrunk towards the parent's, or all towards zero.
     leave_out : collection of int
         Branches whose rows are also predicted, each left out of the tree.
+    workers : Workers or None
+        Who shares the branches; None for the calling thread alone.
     """
+    workers, shape = workers or ThreadWorkers(), skeleton.shape
     signs = sketch_signs(n_sketches, skeleton.features.n_features, skeleton.seed)
-    solver = NodeSolver(skeleton.features, skeleton.shape, ridge, signs, shrink)
-    parts = [solver.add(part, leave_out) for part in table.by_leaf(skeleton.partition, solver.shape.leaves_per_branch)]
-    tree = SpectralTree(skeleton.partition, skeleton.features, solver.levels())
-    rows, leaves, errors = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
+    solve = partial(_solve_part, skeleton.features, shape, ridge, signs, shrink, leave_out)
+    parts = workers.map(solve, table.by_leaf(skeleton.partition, shape.leaves_per_branch, workers))
+    arrays = [NodeArrays.concatenate(level) for level in zip(*(solved for solved, _ in parts), strict=True)]
+    levels = tuple(a.level(size) for a, size in zip(arrays, shape.leaves_per_node, strict=True))
+    tree = SpectralTree(skeleton.partition, skeleton.features, levels)
+    rows, leaves, errors = (
+        np.concatenate(column, axis=-1) for column in zip(*(left for _, left in parts), strict=True)
+    )
     if not len(rows):
         return tree, None
     noise = [level.noise_variance[leaves // level.leaves_per_node] for level in tree.levels]
     return tree, LeaveOneOut(rows, errors, np.array(noise, np.float32))
+
+
+def _solve_part(
+    features: LeafFeatures,
+    shape: TreeShape,
+    ridge: float,
+    signs: Array,
+    shrink: bool,
+    leave_out: Collection[int],
+    part: SortedRows | LeafRows,
+) -> "tuple[list[NodeArrays], tuple[Indices, Indices, Array]]":
+    """Nodes of some branches, which are solved as a tree of their own, and errors of rows left out of them."""
+    part = part.load()
+    solver = NodeSolver(features, shape.part(part.rows.n_blocks), ridge, signs, shrink)
+    first_branch = part.first_leaf // shape.leaves_per_branch
+    rows, leaves, errors = solver.add(
+        replace(part, first_leaf=0), [branch - first_branch for branch in leave_out if branch >= first_branch]
+    )
+    return solver.arrays, (rows, part.first_leaf + leaves, errors)
 
 
 def sketch_signs(n_sketches: int | Literal["exact"], n_features: int, seed: int) -> Array:
@@ -129,6 +158,14 @@ class NodeArrays:
         self.weights = np.empty((n_nodes, n_features), np.float32)
         self.sketch = np.empty((n_nodes, n_sketches, n_features), np.float32)
         self.count, self.rss = np.empty(n_nodes), np.empty(n_nodes)
+
+    @classmethod
+    def concatenate(cls, parts: "Sequence[NodeArrays]") -> "NodeArrays":
+        """Nodes of several parts, one after the other."""
+        joined = cls.__new__(cls)
+        for name in ("weights", "sketch", "count", "rss"):
+            setattr(joined, name, np.concatenate([getattr(part, name) for part in parts]))
+        return joined
 
     def put(self, nodes: Indices, weights: Array, sketch: Array, count: Array, rss: Array) -> None:
         """Keep the models of some nodes."""
@@ -183,11 +220,7 @@ class NodeSolver:
 
     def __init__(self, features: LeafFeatures, shape: TreeShape, ridge: float, signs: Array, shrink: bool) -> None:
         self.features, self.shape, self.ridge, self.signs, self.shrink = features, shape, ridge, signs, shrink
-        self._arrays = [NodeArrays(shape.n_leaves // size, *signs.shape) for size in shape.leaves_per_node]
-
-    def levels(self) -> tuple[Level, ...]:
-        """All levels, once all rows have been added."""
-        return tuple(a.level(size) for a, size in zip(self._arrays, self.shape.leaves_per_node, strict=True))
+        self.arrays = [NodeArrays(shape.n_leaves // size, *signs.shape) for size in shape.leaves_per_node]
 
     def add(self, part: SortedRows, leave_out: Collection[int]) -> tuple[Indices, Indices, Array]:
         """Solve the branches of some rows.
@@ -205,11 +238,11 @@ class NodeSolver:
         sizes = np.diff(part.rows.bounds).reshape(-1, per_branch)
         small = self._are_small(sizes)
         row_is_left_out = np.repeat(left_out, sizes.sum(axis=1))
-        errors = np.empty((len(self._arrays), len(part.rows.y) if left_out.any() else 0), np.float32)
+        errors = np.empty((len(self.arrays), len(part.rows.y) if left_out.any() else 0), np.float32)
         for alike in (np.flatnonzero((left_out == o) & (small == s)) for o in (False, True) for s in (False, True)):
             for chunk in self._chunks(alike, sizes):
                 branch = BranchSolver(self, part.rows, chunk, bool(small[chunk[0]]))
-                branch.solve(self._arrays, part.first_leaf)
+                branch.solve(self.arrays, part.first_leaf)
                 if left_out[chunk[0]]:
                     branch.leave_one_out(errors)
         leaves = part.first_leaf + part.rows.labels[row_is_left_out]
@@ -218,7 +251,7 @@ class NodeSolver:
     def _are_small(self, sizes: Indices) -> Mask:
         """Which branches, of leaves of these sizes (b, l), have leaves best solved in the space of their rows."""
         largest = sizes.max(axis=1)
-        return (len(self._arrays) > 1) & (largest > 0) & (largest <= MOST_ROWS_PER_FEATURE * self.features.n_features)
+        return (len(self.arrays) > 1) & (largest > 0) & (largest <= MOST_ROWS_PER_FEATURE * self.features.n_features)
 
     def _chunks(self, branches: Indices, sizes: Indices) -> Iterator[Indices]:
         """As many branches at a time as memory allows."""
@@ -319,10 +352,15 @@ class BranchSolver:
 
     def _sum(self) -> Array:
         """Sums over the rows of the families, shape (families, q + 1, q + 1)."""
-        side = self.tree.features.n_features + 1
-        products = np.zeros((len(self.leaves) // self.leaves_per_family, side, side))
+        side, dtype = self.tree.features.n_features + 1, np.float64 if self.double.any() else np.float32
+        products = np.zeros((len(self.leaves) // self.leaves_per_family, side, side), dtype)
         for rows in self.stacks:
-            products[rows.stack.families] += sum_products(rows.phi, rows.y, rows.weight, rows.phi.dtype == float)
+            sums = sum_products(rows.phi, rows.y, rows.weight, rows.phi.dtype == float)
+            if self._kept is None:
+                # Families of many rows come in several stacks.
+                products[rows.stack.families] += sums
+            else:
+                products[rows.stack.families] = sums
         return products
 
     def _prior(self, leaves_per_node: int) -> Array | None:

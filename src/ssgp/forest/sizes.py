@@ -44,6 +44,9 @@ MOST_SAMPLED = 4_000_000
 LEAST_SAMPLED = 50_000
 # Sampled rows from which a leaf's place can be told.
 SAMPLED_ROWS_PER_LEAF = 8
+# Bytes of a process that fits parts of trees, and operations of sums over rows from which it is worth its start.
+PROCESS_BYTES = 2**26
+LEAST_SHARED_WORK = 1e10
 # Matrices of a node of a branch that is solved: its sums, their factor and its inverse.
 MATRICES_PER_NODE = 3
 # Copies of wide rows, in float32, that a tree makes while it is grown and filled.
@@ -115,6 +118,8 @@ class ForestSizes:
         Rows of a fold that calibrates, and how many folds there are.
     trees_at_once : int
         Trees that may be fitted at the same time.
+    most_processes : int
+        Processes that may share the trees: none where they would be done before these have started.
     """
 
     n_frequencies: int
@@ -126,6 +131,7 @@ class ForestSizes:
     n_held_out: int
     n_folds: int
     trees_at_once: int
+    most_processes: int
 
     def refits(self, n_rows: int) -> bool:
         """Whether trees that lack the rows held out are filled again with all rows."""
@@ -158,6 +164,7 @@ def choose_sizes(
         return tree_bytes(n_rows, n_inputs, m, depth_for(m))
 
     m = _choose_frequencies(n_rows, needed_for, memory) if n_frequencies == "auto" else n_frequencies
+    work = trees * n_rows * _n_features(m, n_inputs) ** 2
     if needed_for(m) > memory.working_bytes:
         raise _too_little_memory(n_inputs, m, needed_for, memory)
     return ForestSizes(
@@ -170,6 +177,7 @@ def choose_sizes(
         n_held_out=n_held_out,
         n_folds=min(MOST_FOLDS, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0,
         trees_at_once=memory.working_bytes // needed_for(m),
+        most_processes=memory.working_bytes // PROCESS_BYTES if work >= LEAST_SHARED_WORK else 0,
     )
 
 

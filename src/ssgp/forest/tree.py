@@ -55,6 +55,10 @@ class TreeShape:
         """Nodes of the first level that has models."""
         return self.n_leaves // self.leaves_per_branch
 
+    def part(self, n_leaves: int) -> "TreeShape":
+        """The shape of so many neighbouring leaves, whole branches, as a tree of their own."""
+        return replace(self, n_leaves=n_leaves)
+
     def cut_at(self, level: int) -> "TreeShape":
         """The shape whose leaves are the nodes of a level, with the same ancestors."""
         leaf = self.leaves_per_node[level]

@@ -17,6 +17,9 @@ from ssgp.saving.kinds import stored
 
 __all__ = ["Block", "Rows", "block_order", "even_bounds"]
 
+# Labels of fewer blocks, and of rows in none, are numbers of 16 bits.
+SHORT_LABELS = 2**16 - 1
+
 
 def _are_bounds(bounds: Indices, n_rows: int) -> bool:
     """Whether these are bounds of blocks of all rows, which are within them."""
@@ -92,6 +95,10 @@ class Rows:
         """Block of each row, shape (n,)."""
         return np.repeat(np.arange(self.n_blocks), np.diff(self.bounds))
 
+    def load(self) -> "Rows":
+        """The rows, which are there."""
+        return self
+
     def block(self, index: int) -> Block:
         """Block `index`, as views."""
         return self.part(slice(self.bounds[index], self.bounds[index + 1]))
@@ -103,6 +110,11 @@ class Rows:
     @property
     def _all(self) -> Block:
         return Block(self.X, self.y, self.weight)
+
+    def first(self, n_rows: int) -> "Rows":
+        """The first rows, as views, in one block."""
+        part = self.part(slice(n_rows))
+        return Rows(part.X, part.y, part.weight, np.array([0, len(part.y)]))
 
     def reorder(self, order: Indices, bounds: Indices) -> "Rows":
         """Copy the rows in another order, with other blocks."""
@@ -125,8 +137,10 @@ class Rows:
 
 def block_order(labels: Indices, n_blocks: int) -> tuple[Indices, Indices]:
     """Order that brings rows of a block together, and where the blocks then begin and end."""
-    order = np.argsort(labels, kind="stable")
-    return order, np.searchsorted(labels[order], np.arange(n_blocks + 1))
+    # Short numbers are sorted by their digits.
+    short = labels.astype(np.uint16) if n_blocks < SHORT_LABELS else labels
+    bounds = np.cumsum(np.bincount(labels, minlength=n_blocks + 1))[:n_blocks]
+    return np.argsort(short, kind="stable"), np.concatenate([[0], bounds])
 
 
 def even_bounds(n_rows: int, block_size: int) -> Indices:

@@ -5,7 +5,9 @@ table: the models are the same to the last bit.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -16,15 +18,19 @@ from ssgp._utils.checksums import checksum
 from ssgp._utils.wide import fewer_if_wide
 from ssgp.engine.descent import rows_at_once
 from ssgp.engine.freed_memory import give_back
+from ssgp.engine.workers import Workers
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows, block_order
 from ssgp.rows.row_files import RecordFile, RowFile
+from ssgp.rows.shared_rows import SharedRows, shared_rows
 from ssgp.rows.standardizer import Standardizer
 
-__all__ = ["FileTable", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
+__all__ = ["FileTable", "LeafRows", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
 
 # Rows that are sorted at a time, at most. Fewer, of a file, are a multiple of what partitions look at together.
 CHUNK = 1 << 18
+# Rows of a part of a tree in memory: trees of large tables have some dozens of parts, which are shared out.
+PART_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,36 @@ class SortedRows:
     first_leaf: int
     rows: Rows
     index: Indices
+
+    def load(self) -> "SortedRows":
+        """The rows, which are there."""
+        return self
+
+
+@dataclass(frozen=True)
+class LeafRows:
+    """Numbers of the rows of some neighbouring leaves, to be taken from the table by whoever works on them.
+
+    Attributes
+    ----------
+    first_leaf : int
+        The first of the leaves.
+    index : int array of shape (n,)
+        Numbers of their rows in the table.
+    bounds : int array
+        Where leaves begin and end among these.
+    table : Rows or SharedRows
+        The table.
+    """
+
+    first_leaf: int
+    index: Indices
+    bounds: Indices
+    table: Rows | SharedRows
+
+    def load(self) -> SortedRows:
+        """The rows."""
+        return SortedRows(self.first_leaf, self.table.load().reorder(self.index, self.bounds), self.index)
 
 
 class RowTable(Protocol):
@@ -71,7 +107,9 @@ class RowTable(Protocol):
         """Numbers that tell tables apart: of inputs, targets and weights."""
         ...
 
-    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int) -> Iterator[SortedRows]:
+    def by_leaf(
+        self, partition: BisectingTree, leaves_per_branch: int, workers: Workers
+    ) -> Iterator[SortedRows | LeafRows]:
         """Rows that are not held out, from the first leaf to the last; no branch of so many leaves is torn apart."""
         ...
 
@@ -90,10 +128,13 @@ class MemoryTable:
         In any order.
     held_out : int array
         Rows that trees are not fitted to.
+    shared_rows : SharedRows or None
+        The rows where processes find them.
     """
 
     rows: Rows
     held_out: Indices = field(default_factory=_no_rows)
+    shared_rows: SharedRows | None = None
 
     @property
     def n_rows(self) -> int:
@@ -117,18 +158,39 @@ class MemoryTable:
         """Checksums of inputs, targets and weights."""
         return [checksum(column) for column in (self.rows.X, self.rows.y, self.rows.weight)]
 
-    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int) -> Iterator[SortedRows]:
+    def shared(self) -> "AbstractContextManager[MemoryTable]":
+        """Context with the same table where processes find it."""
+        return _shared(self)
+
+    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int, workers: Workers) -> Iterator[LeafRows]:
         """Rows of a few branches at a time."""
-        leaf = partition.assign(self.rows.X)
+        leaf = self._leaves(partition, workers)
         leaf[self.held_out] = partition.n_blocks
         order, bounds = block_order(leaf, partition.n_blocks)
-        ends, first, most_rows = bounds[::leaves_per_branch], 0, fewer_if_wide(CHUNK, self.rows.X.shape[1])
+        ends, first, most_rows = bounds[::leaves_per_branch], 0, fewer_if_wide(PART_ROWS, self.rows.X.shape[1])
         while first < len(ends) - 1:
             last = max(first + 1, int(np.searchsorted(ends, ends[first] + most_rows, side="right")) - 1)
             leaves = slice(first * leaves_per_branch, last * leaves_per_branch + 1)
             index = order[ends[first] : ends[last]]
-            yield SortedRows(leaves.start, self.rows.reorder(index, bounds[leaves] - ends[first]), index)
+            yield LeafRows(leaves.start, index, bounds[leaves] - ends[first], self.shared_rows or self.rows)
             first = last
+
+    def _leaves(self, partition: BisectingTree, workers: Workers) -> Indices:
+        """Leaf of each row, shape (n,)."""
+        size = fewer_if_wide(CHUNK, self.rows.X.shape[1])
+        find = partial(_leaves_of, partition, self.shared_rows or self.rows, size)
+        return np.concatenate(workers.map(find, range(0, self.n_rows, size)))
+
+
+def _leaves_of(partition: BisectingTree, rows: Rows | SharedRows, size: int, start: int) -> Indices:
+    """Leaves of so many rows."""
+    return partition.assign(rows.load().X[start : start + size])
+
+
+@contextmanager
+def _shared(table: MemoryTable) -> Iterator[MemoryTable]:
+    with shared_rows(table.rows) as rows:
+        yield replace(table, shared_rows=rows)
 
 
 @dataclass(frozen=True)
@@ -181,7 +243,7 @@ class FileTable:
             sums = [checksum(*pair) for pair in zip((rows.X, rows.y, rows.weight), sums, strict=True)]
         return sums
 
-    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int) -> Iterator[SortedRows]:
+    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int, workers: Workers) -> Iterator[SortedRows]:
         """Rows of a few branches at a time: sorted runs go to a second file, and parts are gathered from them."""
         record = self._record
         n_branches = partition.n_blocks // leaves_per_branch
