@@ -11,6 +11,7 @@ from ssgp.forest.growing import grow_skeleton
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import fit_tree
 from ssgp.forest.tree import TreeShape
+from ssgp.forest.tree_stack import TreeStack
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable
 
@@ -44,19 +45,19 @@ class Constant:
 def test_means_are_those_of_the_components(rows, trees, corrected):
     correction = Correction((Constant(),), 0.7) if corrected else None
     forest = Forest(trees, Calibration(), correction).only(-1)
-    np.testing.assert_array_equal(forest.means(rows.X, 1), forest.components(rows.X, 1).mean)
+    np.testing.assert_array_equal(forest.means(rows.X), forest.components(rows.X).mean)
 
 
 def test_components_are_those_of_the_trees(rows, trees):
     found = Forest(trees, Calibration()).all_components(rows.X, 1)
-    expected = [tree.components(rows.X, tree.features.in_tiles(rows.X)).mean for tree in trees]
+    expected = [TreeStack.of([tree]).components(rows.X).mean for tree in trees]
     np.testing.assert_array_equal(found.mean, np.concatenate(expected))
     np.testing.assert_array_equal(found.every(2, 1).mean, np.stack([mean[1] for mean in expected]))
 
 
 def test_a_correction_moves_every_tree_by_a_share_of_the_noise(rows, trees):
-    plain = Forest(trees, Calibration()).only(-1).components(rows.X, 1)
-    moved = Forest(trees, Calibration(), Correction((Constant(),), 0.7)).only(-1).components(rows.X, 1)
+    plain = Forest(trees, Calibration()).only(-1).components(rows.X)
+    moved = Forest(trees, Calibration(), Correction((Constant(),), 0.7)).only(-1).components(rows.X)
     np.testing.assert_allclose(moved.mean - plain.mean, np.tile(0.7 * 0.5 * plain.noise_deviation(), (3, 1)), rtol=1e-6)
 
 
