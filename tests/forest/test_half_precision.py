@@ -10,7 +10,13 @@ from ssgp.forest.half_precision import dot_each, to_half_precision
 
 def dot(halved, phi, node):
     """Products of the rows of one tree."""
-    return dot_each((halved,), phi[None], node[None])[0]
+    return dot_of_trees([halved], phi[None], node[None])[0]
+
+
+def dot_of_trees(trees, phi, node):
+    out = np.empty((*node.shape, trees[0].values.shape[1]), np.float32)
+    dot_each(trees, phi, node, out)
+    return out
 
 
 def products(vectors, phi, node):
@@ -98,8 +104,8 @@ def test_products_of_several_trees_are_those_of_each(k, shared, rng):
     trees = [to_half_precision(rng.normal(size=(6, k, 40)).astype(np.float32), np.full(6, 10.0)) for _ in range(5)]
     phi = rng.normal(size=(1 if shared else 5, 30, 40)).astype(np.float32)
     node = rng.integers(6, size=(5, 30))
-    together = dot_each(trees, phi, node)
+    together = dot_of_trees(trees, phi, node)
     for tree, features, nodes, found in zip(trees, np.broadcast_to(phi, (5, 30, 40)), node, together, strict=True):
         np.testing.assert_array_equal(dot(tree, features, nodes), found)
-    apart = [dot_each(trees, phi[:, i : i + 1], node[:, i : i + 1]) for i in range(30)]
+    apart = [dot_of_trees(trees, phi[:, i : i + 1], node[:, i : i + 1]) for i in range(30)]
     np.testing.assert_array_equal(np.concatenate(apart, axis=1), together)

@@ -8,8 +8,11 @@ from ssgp.engine.tiles import product_in_tiles
 
 __all__ = ["descend", "rows_at_once"]
 
-# Rows times trees that go down together, so that they stay in the cache.
-ROWS_AT_ONCE = 32768
+# Rows that go down together, times trees, so that they stay in the cache;
+ROWS_AT_ONCE = 16384
+# but of few inputs so many, with so many numbers in all trees: threads wait for each other between short steps.
+ROWS_OF_FEW_INPUTS = 16384
+NUMBERS_AT_ONCE = 1 << 20
 # One product with the hyperplanes of so many levels is cheaper than one for each row's node,
 PRODUCT_LEVELS = 5
 # in products of so many rows.
@@ -36,11 +39,17 @@ def descend(X: Array, directions: Array, thresholds: Array, children: Indices) -
     """
     n_trees, n_nodes = thresholds.shape
     leaf = np.zeros((n_trees, len(X)), np.intp)
-    at_once = max(TILE_ROWS, rows_at_once(X.shape[1]) // n_trees)
+    at_once = _rows_in_trees(n_trees, X.shape[1])
     for start in range(0, len(X) if n_nodes else 0, at_once):
         part = slice(start, start + at_once)
         leaf[:, part] = _descend(X[part], directions, thresholds, children)
     return leaf
+
+
+def _rows_in_trees(n_trees: int, n_inputs: int) -> int:
+    """Rows of so many inputs that go down so many trees together."""
+    of_few_inputs = min(ROWS_OF_FEW_INPUTS, NUMBERS_AT_ONCE // (n_trees * n_inputs))
+    return max(TILE_ROWS, rows_at_once(n_inputs) // n_trees, of_few_inputs)
 
 
 def _descend(X: Array, directions: Array, thresholds: Array, children: Indices) -> Indices:
@@ -71,12 +80,23 @@ def _below_top(X: Array, directions: Array, thresholds: Array, n_levels: int) ->
     n_trees, n_planes = thresholds.shape
     at = np.zeros((n_trees, len(X)), np.intp)
     if n_levels:
-        products = product_in_tiles(X, directions.transpose(0, 2, 1), TILE_ROWS)
-        sides = (products >= thresholds[:, None]).ravel()
+        sides = _sides_of_all(X, directions, thresholds).ravel()
         first = n_planes * np.arange(at.size).reshape(at.shape)
         for _ in range(n_levels):
             _go_down(at, sides.take(first + at, mode="clip"))
     return at
+
+
+def _sides_of_all(X: Array, directions: Array, thresholds: Array) -> Mask:
+    """On which side of hyperplanes (T, k, d) each of n rows is, shape (T, n, k): for so many trees at once as fit."""
+    n_trees, n_planes = thresholds.shape
+    sides = np.empty((n_trees, len(X), n_planes), bool)
+    at_once = max(1, NUMBERS_AT_ONCE // (len(X) * n_planes))
+    for start in range(0, n_trees, at_once):
+        trees = slice(start, start + at_once)
+        products = product_in_tiles(X, directions[trees].transpose(0, 2, 1), TILE_ROWS)
+        np.greater_equal(products, thresholds[trees, None], out=sides[trees])
+    return sides
 
 
 def _sides(X: Array, node: Indices, directions: Array, thresholds: Array) -> Mask:

@@ -538,7 +538,10 @@ default="squared-exponential"
 
     def _distributions(self, X: ArrayLike) -> Iterator[StudentMixture]:
         X = self._checked(X)
-        at_once = fewer_if_wide(max(PREDICT_ROWS, PREDICT_ROWS_PER_THREAD * n_threads(self.n_jobs)), X.shape[1])
+        at_once = PREDICT_ROWS
+        if len(X) > at_once:
+            at_once = max(at_once, PREDICT_ROWS_PER_THREAD * n_threads(self.n_jobs))
+        at_once = fewer_if_wide(at_once, X.shape[1])
         parts = (X[start : start + at_once] for start in range(0, len(X), at_once))
         return (self._fitted.distribution(part, self.n_jobs) for part in parts)
 

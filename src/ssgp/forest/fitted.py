@@ -124,10 +124,11 @@ def _map_chunks(predict: Callable[[slice], T], X: Array, n_jobs: int | None) -> 
 
 def _rows_per_chunk(n_rows: int, n_inputs: int, n_jobs: int | None) -> int:
     """Chunks are few and large: threads wait for each other between any two steps of one."""
-    if n_rows <= LEAST_CHUNK:
-        return LEAST_CHUNK
-    share = -(-n_rows // (CHUNKS_PER_THREAD * n_threads(n_jobs)))
-    return fewer_if_wide(min(max(share, LEAST_CHUNK), MOST_CHUNK), n_inputs, multiple_of=WIDE_TILE_ROWS)
+    size = LEAST_CHUNK
+    if n_rows > size:
+        share = -(-n_rows // (CHUNKS_PER_THREAD * n_threads(n_jobs)))
+        size = min(max(share, LEAST_CHUNK), MOST_CHUNK)
+    return fewer_if_wide(size, n_inputs, multiple_of=WIDE_TILE_ROWS)
 
 
 def _joined(arrays: Sequence[Array], axis: int) -> Array:

@@ -72,7 +72,7 @@ class HalfPrecision:
         return {"values": self.values, "scale": self.scale}
 
 
-def dot_each(halves: Sequence[HalfPrecision], phi: Array, node: Indices) -> Array:
+def dot_each(halves: Sequence[HalfPrecision], phi: Array, node: Indices, out: Array) -> None:
     """Products of rows' features with the vectors of their nodes in each of several trees.
 
     Parameters
@@ -83,15 +83,11 @@ def dot_each(halves: Sequence[HalfPrecision], phi: Array, node: Indices) -> Arra
         Features of the rows in each tree, or in all.
     node : int array of shape (T, n)
         Node of each row in each tree.
-
-    Returns
-    -------
-    array of shape (T, n, k), float32
-        The products.
+    out : array of shape (T, n, k), float32
+        Where the products are put.
     """
     n_trees, n_rows = node.shape
     n_vectors, n_features = halves[0].values.shape[1:]
-    out = np.empty((n_trees, n_rows, n_vectors), np.float32)
     step = max(1, NUMBERS_AT_ONCE // (n_trees * n_vectors * n_features))
     for start in range(0, n_rows, step):
         part = slice(start, start + step)
@@ -102,7 +98,6 @@ def dot_each(halves: Sequence[HalfPrecision], phi: Array, node: Indices) -> Arra
             np.einsum("tnq,tnq->tn", phi[:, part], vectors[:, :, 0], out=out[:, part, 0])
         else:
             np.einsum("tnq,tnkq->tnk", phi[:, part], vectors, out=out[:, part])
-    return out
 
 
 def to_half_precision(vectors: Array, tolerance: Array) -> HalfPrecision:

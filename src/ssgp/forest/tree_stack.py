@@ -19,6 +19,8 @@ __all__ = ["TreeStack", "stack_trees"]
 STACKED_BYTES = 1 << 26
 # Features that are computed at a time: few enough for the cache, enough for threads not to wait for each other.
 FEATURES_AT_ONCE = 1 << 20
+# Numbers of 16 bits, up to this one, are sorted in a tenth of the time.
+MOST_SHORT = 2**16 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,33 +58,41 @@ class TreeStack:
     def means_and_noise(self, X: Array) -> tuple[Array, Array]:
         """Predictive means and noise variances of rows X (n, d), by the trees' first level: shapes (T, n)."""
         leaf, level = self._leaves(X), self._levels[0]
-        means = np.empty(leaf.shape)
-        for rows, trees, phi in self._with_features(X):
-            means[trees, rows] = level.means(trees, phi, leaf[trees, rows])
-        return means, level.noise_variance.take(level.places(leaf), mode="clip")
+        (means,) = self._products(X, leaf, means_alone=True)
+        return means[:, 0], level.noise_variance.take(level.places(leaf), mode="clip")
 
     def components(self, X: Array) -> Components:
         """Predictions of each level of each tree for rows X (n, d), shape (T levels, n)."""
         leaf = self._leaves(X)
-        shape = (len(self.trees), len(self._levels), len(X))
-        mean, leverage = np.empty(shape), np.empty(shape)
-        for rows, trees, phi in self._with_features(X):
-            for k, level in enumerate(self._levels):
-                mean[trees, k, rows] = level.means(trees, phi, leaf[trees, rows])
-                leverage[trees, k, rows] = level.leverages(trees, phi, leaf[trees, rows])
         places = [level.places(leaf) for level in self._levels]
         noise = (
             np.stack([table.take(at, mode="clip") for table, at in zip(tables, places, strict=True)], axis=1)
             for tables in zip(*((level.shape, level.scale) for level in self._levels), strict=True)
         )
-        return Components(*(part.reshape(-1, len(X)) for part in (mean, leverage, *noise)))
+        parts = (*self._products(X, leaf, means_alone=False), *noise)
+        return Components(*(part.reshape(-1, len(X)) for part in parts))
 
     def _leaves(self, X: Array) -> Indices:
         return descend(X, self.directions, self.thresholds, self.trees[0].partition.children)
 
-    def _with_features(self, X: Array) -> Iterator[tuple[slice, slice, Array]]:
-        """Some rows and some trees at a time, with the features (T, n, q) of both: (1, n, q) where trees share them."""
+    def _products(self, X: Array, leaf: Indices, means_alone: bool) -> list[Array]:
+        """Means and leverages of rows X (n, d) at leaves (T, n), or means alone: shapes (T, levels, n)."""
         rows_at_once = max(1, FEATURES_AT_ONCE // self.trees[0].features.n_features)
+        order = _neighbours(leaf[0]) if len(X) > rows_at_once else slice(None)
+        X, leaf = X[order], leaf[:, order]
+        nodes = [level.nodes(leaf) for level in self._levels]
+        shape = (len(self.trees), len(self._levels), len(X))
+        # In few large steps, each into its place: threads wait for each other between any two.
+        found = [np.empty(shape, np.float32) for _ in range(1 if means_alone else 2)]
+        for rows, trees, phi in self._with_features(X, rows_at_once):
+            for k, (level, node) in enumerate(zip(self._levels, nodes, strict=True)):
+                level.put_means(trees, phi, node[trees, rows], found[0][trees, k, rows])
+                if not means_alone:
+                    level.put_leverages(trees, phi, node[trees, rows], found[1][trees, k, rows])
+        return [_in_places(part, order) for part in found]
+
+    def _with_features(self, X: Array, rows_at_once: int) -> Iterator[tuple[slice, slice, Array]]:
+        """Some rows and some trees at a time, with the features (T, n, q) of both: (1, n, q) where trees share them."""
         trees_at_once = max(1, rows_at_once // len(X))
         for start in range(0, len(X), rows_at_once):
             rows, shared, phi = slice(start, start + rows_at_once), None, X
@@ -116,20 +126,36 @@ class _LevelStack:
         )
         self.noise_variance = self.scale / self.shape
 
+    def nodes(self, leaf: Indices) -> Indices:
+        """Nodes above leaves (T, n), counted in each tree."""
+        return leaf if self._leaves_per_node == 1 else leaf // self._leaves_per_node
+
     def places(self, leaf: Indices) -> Indices:
-        """Places in the tables of the nodes above leaves (T, n)."""
-        return leaf // self._leaves_per_node + self._first
+        """Places of the nodes above leaves (T, n) in the tables."""
+        return self.nodes(leaf) + self._first
 
-    def means(self, trees: slice, phi: Array, leaf: Indices) -> Array:
-        """Predictive means of rows with features phi (T or 1, n, q) at leaves (T, n) of some trees, shape (T, n)."""
-        weights = [level.weights for level in self._levels[trees]]
-        return dot_each(weights, phi, leaf // self._leaves_per_node)[:, :, 0]
+    def put_means(self, trees: slice, phi: Array, node: Indices, out: Array) -> None:
+        """Predictive means of rows with features (T or 1, n, q) at nodes (T, n) of some trees, into `out` (T, n)."""
+        dot_each([level.weights for level in self._levels[trees]], phi, node, out[:, :, None])
 
-    def leverages(self, trees: slice, phi: Array, leaf: Indices) -> Array:
-        """Leverages of the same rows, shape (T, n)."""
+    def put_leverages(self, trees: slice, phi: Array, node: Indices, out: Array) -> None:
+        """Leverages of the same rows, into `out` (T, n)."""
         sketches = [level.sketch for level in self._levels[trees]]
-        projected = dot_each(sketches, phi, leaf // self._leaves_per_node)
-        return np.einsum("tnk,tnk->tn", projected, projected)
+        projected = np.empty((*node.shape, sketches[0].values.shape[1]), np.float32)
+        dot_each(sketches, phi, node, projected)
+        np.einsum("tnk,tnk->tn", projected, projected, out=out)
+
+
+def _neighbours(leaf: Indices) -> Indices:
+    """Places of all rows, sorted by their leaves (n,) in one tree: so they nearly are in the others, too."""
+    return np.argsort(leaf.astype(np.uint16) if leaf.max() <= MOST_SHORT else leaf, kind="stable")
+
+
+def _in_places(values: Array, order: Indices | slice) -> Array:
+    """Values (..., n) of rows that were taken in an order, in double precision and in the places of the rows."""
+    out = np.empty(values.shape)
+    out[..., order] = values
+    return out
 
 
 def _one_of_all(features: list[LeafFeatures]) -> LeafFeatures | None:
