@@ -29,6 +29,7 @@ lint: .venv/lint  ## check format, style, types and who imports whom
 
 benchmarks: .venv/demo  ## the measured claims; DATA=folder adds AIMPEAK and AIRLINE
 	$(BIN)/python -m benchmarks.step
+	$(BIN)/python -m benchmarks.one_row
 	$(BIN)/python -m benchmarks.flights
 ifdef DATA
 	$(BIN)/python -m benchmarks.aimpeak --data $(DATA)

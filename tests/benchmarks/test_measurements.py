@@ -9,7 +9,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
-from benchmarks import aimpeak, airline, flights, objectives, rough, step, streaming
+from benchmarks import aimpeak, airline, flights, objectives, one_row, rough, step, streaming
 from experiments.tables import AIMPEAK_INPUTS, AIRLINE_INPUTS
 from helpers import wavy
 from ssgp import SpectralForestRegressor
@@ -107,6 +107,17 @@ def test_steps_of_every_size_beside_a_yardstick(monkeypatch):
     assert [row["rows"] for row in rows] == ["2000", "4000", "yardstick"]
     assert all(row["median_ms"] >= row["quiet_ms"] > 0 for row in rows)
     assert rows[0]["ratio_to_smallest"] == 1.0
+
+
+def test_answers_for_one_row_beside_a_yardstick(monkeypatch):
+    monkeypatch.setattr(one_row, "SIZES", (60, 80))
+    rows = one_row.measure(one_row.Calls(3))
+    assert [row["asked"] for row in rows] == [
+        *(f"{n}: {asked}" for n in (60, 80) for asked in ("mean", "mean and deviation", "interval")),
+        "60: mean of a frame's row",
+        "yardstick: 100,000 cosines",
+    ]
+    assert all(row["median_ms"] >= row["quiet_ms"] > 0 for row in rows)
 
 
 class TestStreaming:

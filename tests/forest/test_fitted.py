@@ -1,16 +1,19 @@
 """Forests: averages of trees, corrected and calibrated."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from helpers import small_forest, wavy
 from ssgp.forest.calibration import Calibration
 from ssgp.forest.correction import Correction
-from ssgp.forest.fitted import Forest
+from ssgp.forest.fitted import LEAST_CHUNK, MOST_CHUNK, Forest, _rows_per_chunk
 from ssgp.forest.growing import grow_skeleton
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import fit_tree
 from ssgp.forest.tree import TreeShape
+from ssgp.forest.tree_stack import TreeStack
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable
 
@@ -44,19 +47,19 @@ class Constant:
 def test_means_are_those_of_the_components(rows, trees, corrected):
     correction = Correction((Constant(),), 0.7) if corrected else None
     forest = Forest(trees, Calibration(), correction).only(-1)
-    np.testing.assert_array_equal(forest.means(rows.X, 1), forest.components(rows.X, 1).mean)
+    np.testing.assert_array_equal(forest.means(rows.X), forest.components(rows.X).mean)
 
 
 def test_components_are_those_of_the_trees(rows, trees):
     found = Forest(trees, Calibration()).all_components(rows.X, 1)
-    expected = [tree.components(rows.X, tree.features.in_tiles(rows.X)).mean for tree in trees]
+    expected = [TreeStack.of([tree]).components(rows.X).mean for tree in trees]
     np.testing.assert_array_equal(found.mean, np.concatenate(expected))
     np.testing.assert_array_equal(found.every(2, 1).mean, np.stack([mean[1] for mean in expected]))
 
 
 def test_a_correction_moves_every_tree_by_a_share_of_the_noise(rows, trees):
-    plain = Forest(trees, Calibration()).only(-1).components(rows.X, 1)
-    moved = Forest(trees, Calibration(), Correction((Constant(),), 0.7)).only(-1).components(rows.X, 1)
+    plain = Forest(trees, Calibration()).only(-1).components(rows.X)
+    moved = Forest(trees, Calibration(), Correction((Constant(),), 0.7)).only(-1).components(rows.X)
     np.testing.assert_allclose(moved.mean - plain.mean, np.tile(0.7 * 0.5 * plain.noise_deviation(), (3, 1)), rtol=1e-6)
 
 
@@ -126,3 +129,30 @@ class TestRows:
             np.testing.assert_array_equal(part.mean(), distribution.mean()[chosen])
             np.testing.assert_array_equal(part.std(), distribution.std()[chosen])
             np.testing.assert_array_equal(part.quantile(0.1), distribution.quantile(0.1)[chosen])
+
+    @pytest.mark.parametrize("n_jobs", [1, 3])
+    def test_chunks_and_threads_change_nothing(self, model, n_jobs, monkeypatch):
+        X = wavy(700, seed=2)[0]
+        mean, std = model.predict(X, return_std=True)
+        monkeypatch.setattr("ssgp.forest.fitted.LEAST_CHUNK", 64)
+        monkeypatch.setattr("ssgp.forest.fitted.MOST_CHUNK", 100)
+        monkeypatch.setattr(model, "n_jobs", n_jobs)
+        np.testing.assert_array_equal(model.predict(X), mean)
+        np.testing.assert_array_equal(model.predict(X, return_std=True), (mean, std))
+        np.testing.assert_array_equal(model.predict_distribution(X).std(), std)
+        assert model.noise_variance(X).shape == (700,)
+
+
+def test_predicting_does_not_make_pickles_larger(model, new_rows):
+    fresh = pickle.loads(pickle.dumps(model))
+    before = len(pickle.dumps(fresh))
+    fresh.predict_interval(np.tile(new_rows, (200, 1)))
+    assert len(pickle.dumps(fresh)) == before
+
+
+def test_chunks_are_a_share_of_a_thread_within_bounds():
+    assert _rows_per_chunk(1, 8, 16) == _rows_per_chunk(50_000, 8, 16) == LEAST_CHUNK
+    assert _rows_per_chunk(1_000_000, 8, 16) == 31_250
+    assert _rows_per_chunk(1_000_000, 8, 1) == MOST_CHUNK
+    assert _rows_per_chunk(1_000_000, 3000, 1) == MOST_CHUNK * 300 // 3000 // 512 * 512
+    assert _rows_per_chunk(4000, 30_000, 1) == 512

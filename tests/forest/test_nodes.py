@@ -7,6 +7,7 @@ from ssgp.forest import nodes
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import NodeSolver, fit_tree, sketch_signs
 from ssgp.forest.tree import TreeShape, TreeSkeleton
+from ssgp.forest.tree_stack import TreeStack
 from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable, SortedRows
@@ -187,12 +188,11 @@ def test_noise_of_rows_left_out_is_that_of_their_nodes(rows, skeleton):
 @pytest.mark.slow
 def test_a_sketch_is_unbiased(rows, skeleton):
     """Mean leverage of all rows over 60 seeds, within 4 standard errors of the exact one."""
-    phi = skeleton.features(rows.X)
 
     def leverage(n_sketches, seed):
         own = TreeSkeleton(skeleton.partition, skeleton.features, seed, skeleton.leaves_per_node)
         tree, _ = fit_tree(MemoryTable(rows), own, RIDGE, n_sketches, True)
-        return tree.only(-1).components(rows.X, phi).leverage.mean()
+        return TreeStack.of([tree.only(-1)]).components(rows.X).leverage.mean()
 
     found = [leverage(1, seed) for seed in range(60)]
     assert abs(np.mean(found) - leverage("exact", 0)) < 4 * np.std(found) / np.sqrt(60)

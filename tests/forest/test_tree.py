@@ -7,6 +7,7 @@ from ssgp.forest.growing import grow_skeleton
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import fit_tree
 from ssgp.forest.tree import TreeShape
+from ssgp.forest.tree_stack import TreeStack
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable
 
@@ -35,7 +36,7 @@ def test_a_row_is_predicted_by_its_branch_and_its_leaf(rows, features, tree, rng
     new = rng.normal(size=(50, 2)).astype(np.float32)
     phi, at = (features(X).astype(float) for X in (rows.X, new))
     leaf, new_leaf = tree.partition.assign(rows.X), tree.partition.assign(new)
-    predictions = tree.components(new, features(new))
+    predictions = TreeStack.of([tree]).components(new)
     for i in range(50):
         prior = np.zeros(phi.shape[1])
         for level, per_node in enumerate((4, 1)):
@@ -51,15 +52,6 @@ def test_a_row_is_predicted_by_its_branch_and_its_leaf(rows, features, tree, rng
             assert predictions.shape[level, i] == pytest.approx(noise_prior.shape + inside.sum() / 2, rel=1e-5)
             assert predictions.scale[level, i] == pytest.approx(noise_prior.scale + rss / 2, rel=1e-4)
             prior = weights
-
-
-@pytest.mark.parametrize("level", [0, -1])
-def test_means_and_noise_are_those_of_the_components(rows, features, tree, level):
-    only = tree.only(level)
-    mean, noise = only.mean_and_noise(rows.X, features(rows.X))
-    components = only.components(rows.X, features(rows.X))
-    np.testing.assert_allclose(mean, components.mean[0], rtol=1e-6)
-    np.testing.assert_allclose(noise, components.scale[0] / components.shape[0], rtol=1e-6)
 
 
 class TestShape:

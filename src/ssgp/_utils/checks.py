@@ -182,10 +182,23 @@ def check_total_weight(found: WeightTotals, growing: bool = False) -> None:
 
 def check_inputs(estimator: BaseEstimator, X: ArrayLike) -> Array:
     """Rows to predict, as a finite float array with the columns seen in fit."""
-    rows = validate_data(estimator, cast(Any, X), reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    X = cast(Array, rows)
-    _check_finite(estimator, X)
-    return X
+    if not _is_as_in_fit(estimator, X):
+        X = validate_data(estimator, cast(Any, X), reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    rows = cast(Array, X)
+    _check_finite(estimator, rows)
+    return rows
+
+
+def _is_as_in_fit(estimator: BaseEstimator, X: ArrayLike) -> bool:
+    """Whether X is a plain array as scikit-learn would return it: looking takes it longer than one row's prediction."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.ndim == 2
+        and len(X) > 0
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    )
 
 
 def _check_finite(estimator: BaseEstimator, X: Array) -> None:

@@ -1,5 +1,7 @@
 """Quantiles of mixtures of Student-t distributions, by one search per row."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
@@ -112,5 +114,10 @@ def standard_quantiles(dof: Array, level: float) -> Array:
         return np.zeros_like(dof)
     if min(level, 1.0 - level) < LEAST_TABLED:
         return stdtrit(dof, level)
-    logs = np.log(np.abs(stdtrit(1.0 / TABLED, level)))
-    return np.sign(level - 0.5) * np.exp(np.interp(1.0 / dof, TABLED, logs))
+    return np.sign(level - 0.5) * np.exp(np.interp(1.0 / dof, TABLED, _tabled_logs(level)))
+
+
+@lru_cache(maxsize=64)
+def _tabled_logs(level: float) -> Array:
+    """Logs of the distances of tabled quantiles: kept, since they take longer than the rest of one row's search."""
+    return np.log(np.abs(stdtrit(1.0 / TABLED, level)))

@@ -25,7 +25,7 @@ _first_process = os.getpid()
 
 def n_threads(n_jobs: int | None) -> int:
     """Threads that a setting of `n_jobs` stands for; None is one."""
-    return max(1, effective_n_jobs(n_jobs or 1))
+    return 1 if n_jobs in (None, 1) else max(1, effective_n_jobs(n_jobs))
 
 
 def in_forked_process() -> bool:
@@ -36,7 +36,7 @@ def in_forked_process() -> bool:
 def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
     """Results of a function for each item, in their order; with one BLAS thread where the caller has one."""
     items = list(items)
-    number = min(n_threads(n_jobs), len(items))
+    number = min(n_threads(n_jobs), len(items)) if len(items) > 1 else 1
     if number < 2:
         return [function(item) for item in items]
     in_threads: Any = Parallel(number, prefer="threads", require="sharedmem")
@@ -188,6 +188,8 @@ def _lower(libraries: tuple[Any, ...]) -> None:
 
 def _set(libraries: tuple[Any, ...], numbers: list[int]) -> None:
     """Set numbers of threads from any thread, and leave the libraries to whoever comes next."""
+    if not libraries:
+        return
     _let_any_thread_set(libraries)
     for library, number in zip(libraries, numbers, strict=True):
         library.set_num_threads(number)

@@ -99,7 +99,7 @@ class Correction:
     boosters: tuple[Booster, ...]
     share: float
 
-    def __call__(self, X: Array, deviation: Array, n_threads: int) -> Array:
+    def __call__(self, X: Array, deviation: Array, n_threads: int = 1) -> Array:
         """Shift of the predictive means of standardised rows X (n, d) with deviations (n,), shape (n,)."""
         return self.share * deviation * _mean_of(self.boosters, X, n_threads)
 

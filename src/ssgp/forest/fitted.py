@@ -1,7 +1,8 @@
 """A fitted forest: what `fit` returns, what predicts, and what is saved."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +14,9 @@ from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.engine.tiles import mean_in_order
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
-from ssgp.forest.leaf_features import TILE_ROWS
+from ssgp.forest.leaf_features import WIDE_TILE_ROWS
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
+from ssgp.forest.tree_stack import TreeStack, stack_trees
 from ssgp.rows.blocks import Rows
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.contents import Rule, array, integer, list_of, made_of, number, optional, text, tuple_of
@@ -27,8 +29,9 @@ __all__ = ["CONTENTS", "FittedForest", "Forest", "check_contents"]
 
 T = TypeVar("T")
 
-# Rows that a thread predicts at a time.
-CHUNK = 16384
+# Rows that a thread predicts at a time, and how often it comes back for more where they are that many.
+LEAST_CHUNK, MOST_CHUNK = 4096, 32768
+CHUNKS_PER_THREAD = 2
 
 
 def _check_forest(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
@@ -64,43 +67,41 @@ class Forest:
     calibration: Calibration
     correction: Correction | None = None
 
-    def means(self, X: Array, n_jobs: int | None) -> Array:
+    def prepare(self, n_rows: int, means_alone: bool = False) -> None:
+        """Make ready what predictions of so many rows need: once, before threads that would each do so."""
+        for stack in self._stacks:
+            stack.prepare(n_rows, means_alone)
+
+    def means(self, X: Array) -> Array:
         """Means of the trees for standardised rows X (n, d), shape (T, n): those of `components`, and no more."""
-        means, noise = np.empty((len(self.trees), len(X))), np.zeros(len(X))
-
-        def predict(rows: slice) -> None:
-            for k, (tree, phi) in enumerate(self._with_features(X[rows])):
-                means[k, rows], variance = tree.mean_and_noise(X[rows], phi)
-                noise[rows] += variance
-
-        _map_chunks(predict, X, n_jobs)
+        parts = [stack.means_and_noise(X) for stack in self._stacks]
+        means, noise = (_joined(arrays, axis=0) for arrays in zip(*parts, strict=True))
         if self.correction is not None:
-            means += self.correction(X, np.sqrt(noise / len(self.trees)), n_threads(n_jobs))
+            means += self.correction(X, np.sqrt(mean_in_order(noise)))
         return means
 
-    def components(self, X: Array, n_jobs: int | None) -> Components:
+    def components(self, X: Array) -> Components:
         """Predictions of the trees for standardised rows X (n, d), shape (T, n)."""
-        components = self.all_components(X, n_jobs)
+        components = self._all_components(X)
         if self.correction is None:
             return components
-        return components.shifted(self.correction(X, components.noise_deviation(), n_threads(n_jobs)))
+        return components.shifted(self.correction(X, components.noise_deviation()))
 
     def all_components(self, X: Array, n_jobs: int | None) -> Components:
         """Predictions of all levels of all trees for standardised rows, not corrected, shape (T levels, n)."""
+        self.prepare(len(X))
+        return Components.concatenate(_map_chunks(lambda rows: self._all_components(X[rows]), X, n_jobs), axis=1)
 
-        def predict(part: slice) -> Components:
-            by_tree = [tree.components(X[part], phi) for tree, phi in self._with_features(X[part])]
-            return Components.concatenate(by_tree, axis=0)
+    def _all_components(self, X: Array) -> Components:
+        return Components.concatenate([stack.components(X) for stack in self._stacks], axis=0)
 
-        return Components.concatenate(_map_chunks(predict, X, n_jobs), axis=1)
+    @cached_property
+    def _stacks(self) -> tuple[TreeStack, ...]:
+        return stack_trees(self.trees)
 
-    def _with_features(self, X: Array) -> Iterator[tuple[SpectralTree, Array]]:
-        """Trees with the features of a chunk of rows, which trees of the same draw share."""
-        features, phi = None, X
-        for tree in self.trees:
-            if tree.features is not features:
-                features, phi = tree.features, tree.features.in_tiles(X)
-            yield tree, phi
+    def __getstate__(self) -> dict:
+        """Pickle the trees alone, not their stacks."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def only(self, level: int) -> "Forest":
         """The forest with one level of models: counted from the branches (0), or backwards (-1, leaves)."""
@@ -116,9 +117,23 @@ class Forest:
 
 def _map_chunks(predict: Callable[[slice], T], X: Array, n_jobs: int | None) -> list[T]:
     """What `predict` returns for the places of every chunk of rows X (n, d), in threads."""
-    size = fewer_if_wide(CHUNK, X.shape[1], multiple_of=TILE_ROWS)
+    size = _rows_per_chunk(len(X), X.shape[1], n_jobs)
     with one_blas_thread():
         return map_in_threads(predict, [slice(i, i + size) for i in range(0, len(X), size)], n_jobs)
+
+
+def _rows_per_chunk(n_rows: int, n_inputs: int, n_jobs: int | None) -> int:
+    """Chunks are few and large: threads wait for each other between any two steps of one."""
+    size = LEAST_CHUNK
+    if n_rows > size:
+        share = -(-n_rows // (CHUNKS_PER_THREAD * n_threads(n_jobs)))
+        size = min(max(share, LEAST_CHUNK), MOST_CHUNK)
+    return fewer_if_wide(size, n_inputs, multiple_of=WIDE_TILE_ROWS)
+
+
+def _joined(arrays: Sequence[Array], axis: int) -> Array:
+    """One array of several, which is not copied where it is alone."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis)
 
 
 @dataclass(frozen=True)
@@ -238,23 +253,39 @@ class FittedForest:
 
     def means(self, X: Array, n_jobs: int | None) -> Array:
         """Means of rows X (n, d) in the user's units, shape (n,); to the last bit those of `distribution`."""
-        means = self.forest.means(self.units.inputs(X), n_jobs)
-        parts = (means[:, start : start + CHUNK] for start in range(0, len(X), CHUNK))
-        return np.concatenate([mean_in_order(self._in_units(self.calibration.locations(part))) for part in parts])
+
+        def predict(rows: Array) -> Array:
+            return mean_in_order(self._in_units(self.calibration.locations(self.forest.means(rows))))
+
+        self.forest.prepare(len(X), means_alone=True)
+        return _joined(self._map_standardized(predict, X, n_jobs), axis=0)
 
     def distribution(self, X: Array, n_jobs: int | None) -> StudentMixture:
         """Predictive distributions of rows X (n, d) in the user's units."""
-        components = self.forest.components(self.units.inputs(X), n_jobs)
-        mixture = self.calibration(components)
-        return StudentMixture(self._in_units(mixture.location), self.units.y_scale * mixture.scale, mixture.dof)
 
-    def _in_units(self, location: Array) -> Array:
-        return self.units.y_mean + self.units.y_scale * location
+        def predict(rows: Array) -> tuple[Array, Array, Array]:
+            mixture = self.calibration(self.forest.components(rows))
+            return self._in_units(mixture.location), self.units.y_scale * mixture.scale, mixture.dof
+
+        self.forest.prepare(len(X))
+        parts = self._map_standardized(predict, X, n_jobs)
+        return StudentMixture(*(_joined(arrays, axis=1) for arrays in zip(*parts, strict=True)))
 
     def noise_variance(self, X: Array, n_jobs: int | None) -> Array:
         """Variances of the noise in the regions of rows X (n, d), in squared units of the target, shape (n,)."""
-        components = self.forest.components(self.units.inputs(X), n_jobs)
-        return self.units.y_scale**2 * self.calibration.noise_variance(components)
+
+        def predict(rows: Array) -> Array:
+            return self.units.y_scale**2 * self.calibration.noise_variance(self.forest.components(rows))
+
+        self.forest.prepare(len(X))
+        return _joined(self._map_standardized(predict, X, n_jobs), axis=0)
+
+    def _map_standardized(self, predict: Callable[[Array], T], X: Array, n_jobs: int | None) -> list[T]:
+        """What `predict` returns for every chunk of rows X (n, d), standardised, in threads."""
+        return _map_chunks(lambda rows: predict(self.units.inputs(X[rows])), X, n_jobs)
+
+    def _in_units(self, location: Array) -> Array:
+        return self.units.y_mean + self.units.y_scale * location
 
 
 # What files hold of a fitted regressor: its attributes, and the parts of a fitted forest.

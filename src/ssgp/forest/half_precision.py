@@ -1,5 +1,6 @@
 """Vectors of many nodes in half precision, where that costs less than the noise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp.saving.contents import TINIEST, array
 from ssgp.saving.kinds import stored
 
-__all__ = ["HalfPrecision", "to_half_precision"]
+__all__ = ["HalfPrecision", "dot_each", "to_half_precision"]
 
 # Rounding to half precision moves an entry by 2^-11 of itself at most; products with features of
 # mean square 1/2 may lose so much of the deviation they are compared with.
@@ -17,8 +18,8 @@ HALF_ULP = 2.0**-11
 TOLERATED = 0.05
 # Where there are so many times as many vectors as rows, they are not all taken to single precision.
 FEW_TIMES = 8
-# Numbers that are gathered at a time, where a node has several vectors.
-NUMBERS_AT_ONCE = 1 << 23
+# Numbers that are gathered at a time: few enough for the cache.
+NUMBERS_AT_ONCE = 1 << 20
 
 
 @stored(
@@ -54,27 +55,49 @@ class HalfPrecision:
         """The vectors in single precision: what predictions of many rows are made from."""
         return self.values.astype(np.float32) * self.scale[:, :, None]
 
-    def dot(self, phi: Array, node: Indices) -> Array:
-        """Products of each row's features (n, q) with the vectors of its node, shape (n, k)."""
-        n_vectors = self.values.shape[1]
-        if n_vectors == 1:
-            return np.einsum("nq,nq->n", phi, self._vectors(node)[:, 0])[:, None]
-        out = np.empty((len(phi), n_vectors), np.float32)
-        step = max(1, NUMBERS_AT_ONCE // self.values[0].size)
-        for start in range(0, len(phi), step):
-            part = slice(start, start + step)
-            out[part] = np.einsum("nq,nkq->nk", phi[part], self._vectors(node[part]))
-        return out
+    def prepare(self, n_rows: int) -> None:
+        """Take all vectors to single precision, unless so many rows are too few for that."""
+        if FEW_TIMES * n_rows >= len(self.values):
+            _ = self._singles
 
-    def _vectors(self, node: Indices) -> Array:
-        """Vectors (n, k, q) of nodes in single precision: few of them without unpacking all."""
-        if "_singles" not in vars(self) and FEW_TIMES * len(node) < len(self.values):
-            return self.values[node].astype(np.float32) * self.scale[node][:, :, None]
-        return self._singles.take(node, axis=0, mode="clip")
+    def gather(self, node: Indices, out: Array) -> None:
+        """Put the vectors of nodes (n,) in single precision into an array (n, k, q)."""
+        if "_singles" in vars(self):
+            self._singles.take(node, axis=0, mode="clip", out=out)
+        else:
+            np.multiply(self.values[node], self.scale[node][:, :, None], out=out)
 
     def __getstate__(self) -> dict:
         """Pickle the half precision alone."""
         return {"values": self.values, "scale": self.scale}
+
+
+def dot_each(halves: Sequence[HalfPrecision], phi: Array, node: Indices, out: Array) -> None:
+    """Products of rows' features with the vectors of their nodes in each of several trees.
+
+    Parameters
+    ----------
+    halves : sequence of T HalfPrecision
+        k vectors of q for each node of a tree.
+    phi : array of shape (T, n, q) or (1, n, q), float32
+        Features of the rows in each tree, or in all.
+    node : int array of shape (T, n)
+        Node of each row in each tree.
+    out : array of shape (T, n, k), float32
+        Where the products are put.
+    """
+    n_trees, n_rows = node.shape
+    n_vectors, n_features = halves[0].values.shape[1:]
+    step = max(1, NUMBERS_AT_ONCE // (n_trees * n_vectors * n_features))
+    for start in range(0, n_rows, step):
+        part = slice(start, start + step)
+        vectors = np.empty((*node[:, part].shape, n_vectors, n_features), np.float32)
+        for half, at, place in zip(halves, node[:, part], vectors, strict=True):
+            half.gather(at, place)
+        if n_vectors == 1:
+            np.einsum("tnq,tnq->tn", phi[:, part], vectors[:, :, 0], out=out[:, part, 0])
+        else:
+            np.einsum("tnq,tnkq->tnk", phi[:, part], vectors, out=out[:, part])
 
 
 def to_half_precision(vectors: Array, tolerance: Array) -> HalfPrecision:

@@ -9,10 +9,12 @@ from ssgp.engine.tiles import product_in_tiles
 from ssgp.saving.contents import array, integer
 from ssgp.saving.kinds import stored
 
-__all__ = ["TILE_ROWS", "LeafFeatures", "WideLeafFeatures"]
+__all__ = ["TILE_ROWS", "WIDE_TILE_ROWS", "LeafFeatures", "WideLeafFeatures", "features_in_tiles"]
 
-# Rows of a product, where a row's features must not depend on which rows come with it.
-TILE_ROWS = 512
+# Rows of a product, where a row's features must not depend on which rows come with it. A row alone takes the time of
+# a tile; products of wide rows are slow with smaller ones.
+TILE_ROWS = 64
+WIDE_TILE_ROWS = 512
 
 
 @stored(
@@ -77,12 +79,11 @@ class LeafFeatures:
 
     def in_tiles(self, X: Array) -> Array:
         """Features of rows (n, d), shape (n, q): a row has the same ones whatever rows come with it."""
-        return self._completed(product_in_tiles(_joined(X), self.projection, TILE_ROWS), X)
+        return features_in_tiles(X, self.projection, self.n_cosines)
 
     def _completed(self, phi: Array, X: Array) -> Array:
         """Cosines in the place of phases."""
-        np.cos(phi[..., : self.n_cosines], out=phi[..., : self.n_cosines])
-        return phi
+        return _with_cosines(phi, self.n_cosines)
 
 
 @stored(
@@ -127,9 +128,24 @@ class WideLeafFeatures(LeafFeatures):
         """Bytes of the arrays."""
         return self.projection.nbytes + self.trend_inputs.nbytes + self.slopes.nbytes
 
+    def in_tiles(self, X: Array) -> Array:
+        """Features of rows (n, d), shape (n, q): a row has the same ones whatever rows come with it."""
+        return self._completed(product_in_tiles(_joined(X), self.projection, WIDE_TILE_ROWS), X)
+
     def _completed(self, phi: Array, X: Array) -> Array:
         """Cosines in the place of phases, and the trend beside the constant."""
         return np.concatenate([super()._completed(phi, X), X[..., self.trend_inputs] * self.slopes], axis=-1)
+
+
+def features_in_tiles(X: Array, projection: Array, n_cosines: int) -> Array:
+    """Features of rows (n, d) by projections (..., d + 1, q) of one or several draws, shape (..., n, q)."""
+    return _with_cosines(product_in_tiles(_joined(X), projection, TILE_ROWS), n_cosines)
+
+
+def _with_cosines(phi: Array, n_cosines: int) -> Array:
+    """Cosines in the place of phases."""
+    np.cos(phi[..., :n_cosines], out=phi[..., :n_cosines])
+    return phi
 
 
 def _projection(frequencies: Array, slopes: Array) -> Array:

@@ -6,16 +6,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from ssgp._utils.arrays import Array, Indices
-from ssgp.forest.calibration import Components
+from ssgp._utils.arrays import Array
 from ssgp.forest.half_precision import HalfPrecision
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.saving.contents import array, integer, made_of, tuple_of
 from ssgp.saving.kinds import stored
-from ssgp.spectrum.noise import NoisePrior
+from ssgp.spectrum.noise import NoisePrior, estimated_noise
 
 __all__ = ["Level", "SpectralTree", "TreeShape", "TreeSkeleton"]
 
@@ -153,12 +150,16 @@ class Level:
     rss: Array
     noise_prior: NoisePrior
 
+    @property
+    def noise_parameters(self) -> tuple[Array, Array]:
+        """a_n and b_n of the nodes' noise, shapes (p,), in double precision."""
+        shape, scale = self.noise_prior.shape_after(self.count), self.noise_prior.scale_after(self.rss)
+        return shape.astype(float), scale.astype(float)
+
     @cached_property
     def noise_variance(self) -> Array:
         """Estimated noise variances of the nodes, shape (p,)."""
-        # In double precision, as `Components` have it.
-        shape, scale = self.noise_prior.shape_after(self.count), self.noise_prior.scale_after(self.rss)
-        return scale.astype(float) / shape.astype(float)
+        return estimated_noise(*self.noise_parameters)
 
     @property
     def nbytes(self) -> int:
@@ -199,33 +200,9 @@ class SpectralTree:
         """The tree with one level of models: counted from the branches (0), or backwards (-1, leaves)."""
         return replace(self, levels=(self.levels[level],))
 
-    def mean_and_noise(self, X: Array, phi: Array) -> tuple[Array, Array]:
-        """Predictive means and noise variances of rows X (n, d) with features phi (n, q), by the first level: (n,)."""
-        level = self.levels[0]
-        node = self.partition.assign(X) // level.leaves_per_node
-        return level.weights.dot(phi, node)[:, 0], level.noise_variance[node]
-
-    def components(self, X: Array, phi: Array) -> Components:
-        """Predictions of each level for rows X (n, d) with features phi (n, q), shape (levels, n)."""
-        leaf = self.partition.assign(X)
-        parts = [_components(level, leaf // level.leaves_per_node, phi) for level in self.levels]
-        return Components.concatenate(parts, axis=0)
-
     @property
     def nbytes(self) -> int:
         """Bytes of the models and the partition."""
         tree = self.partition
         partition = tree.directions.nbytes + tree.thresholds.nbytes + tree.children.nbytes
         return partition + sum(level.nbytes for level in self.levels)
-
-
-def _components(level: Level, node: Indices, phi: Array) -> Components:
-    """Predictions of rows by their nodes (n,) of a level, shape (1, n)."""
-    projected = level.sketch.dot(phi, node)
-    parts = (
-        level.weights.dot(phi, node)[:, 0],
-        np.einsum("nk,nk->n", projected, projected),
-        level.noise_prior.shape_after(level.count[node]),
-        level.noise_prior.scale_after(level.rss[node]),
-    )
-    return Components(*(np.asarray(part, dtype=float)[None] for part in parts))

@@ -58,7 +58,7 @@ class BisectingTree:
 
     def assign(self, X: Array) -> Indices:
         """Block of each row of standardised inputs (n, d), shape (n,)."""
-        return descend(X, self.directions, self.thresholds, self.children)
+        return descend(X, self.directions[None], self.thresholds[None], self.children)[0]
 
     def coarser(self, n_blocks: int) -> "BisectingTree":
         """The tree cut off where it has so many blocks, both numbers powers of two."""
