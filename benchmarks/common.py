@@ -1,6 +1,7 @@
 """What the benchmarks share: options, the store of their rows, tables on the screen."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ __all__ = [
     "Objective",
     "options",
     "parser",
+    "print_command",
     "print_table",
     "results",
     "run_benchmark",
@@ -79,6 +81,11 @@ def run_benchmark(
     if code:
         sys.exit(code)
     return rows
+
+
+def print_command(benchmark: str) -> None:
+    """Print the command that is being run: a table is of use with what made it."""
+    print(f"\n{shlex.join(['python', '-m', f'benchmarks.{benchmark}', *sys.argv[1:]])}\n", flush=True)
 
 
 def print_table(rows: Sequence[Row], columns: Sequence[str] | None = None) -> None:

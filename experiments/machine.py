@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["load_average", "machine", "peak_memory", "versions"]
+__all__ = ["load_average", "machine", "peak_memory", "versions", "voluntary_switches"]
 
 PACKAGES = ("ssgp", "numpy", "scipy", "scikit-learn")
 # Peers count where the process has imported them.
@@ -59,3 +59,12 @@ def peak_memory() -> float:
     # In bytes on macOS, in KiB elsewhere.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def voluntary_switches() -> int | None:
+    """How often threads of this process have given up a core to wait, None where the system does not count it."""
+    try:
+        import resource  # not there on Windows
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw

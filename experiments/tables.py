@@ -26,6 +26,7 @@ __all__ = [
     "FOLDER_VARIABLE",
     "SMALL",
     "SPLITS",
+    "TEST_SHARE",
     "Table",
     "load_aimpeak",
     "load_airline",

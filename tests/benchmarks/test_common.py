@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import common
-from benchmarks.common import options, print_table, results, run_benchmark
+from benchmarks.common import options, print_command, print_table, results, run_benchmark
 from toy_study import Toy, study
 
 
@@ -51,6 +51,12 @@ class TestTables:
     def test_of_no_rows_are_empty(self, capsys):
         print_table([])
         assert capsys.readouterr().out.strip() == ""
+
+
+def test_commands_can_be_copied(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["a/path/cores.py", "--methods", "spectral forest", "--rows", "10"])
+    print_command("cores")
+    assert capsys.readouterr().out == "\npython -m benchmarks.cores --methods 'spectral forest' --rows 10\n\n"
 
 
 def test_flags_have_the_types_of_their_defaults(monkeypatch, tmp_path):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ssgp._utils.arrays import Array
-from ssgp._utils.wide import WIDE, largest
+from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.wide import largest
 
 __all__ = ["cut_directions"]
 
@@ -17,11 +17,13 @@ LINEAR_RIDGE = 1e-3
 MIN_SIDE_ROWS = 10
 # Numbers of sums of the linear models that are held at once.
 SUMS_AT_ONCE = 1 << 22
-# Of a wide node: rows whose span its widest direction is looked for in, steps by which that is improved, and inputs of
-# the linear models, those that go with the target there.
-SPANNING_ROWS = 10
-SPANNING_STEPS = 5
-LINEAR_INPUTS = 100
+# Inputs beyond which a node's widest direction is found by iteration, and its linear models are of some inputs,
+MANY_INPUTS = 64
+# those that go with the target there.
+LINEAR_INPUTS = 32
+# Rows whose span the direction is looked for in, and steps by which that is improved: it need not be exact.
+SPANNING_ROWS = 6
+SPANNING_STEPS = 4
 
 
 def cut_directions(X: Array, y: Array | None, rng: np.random.Generator, jitter: float) -> Array:
@@ -32,8 +34,9 @@ def cut_directions(X: Array, y: Array | None, rng: np.random.Generator, jitter: 
     X : array of shape (k, n, d)
         Rows of the nodes.
     y : array of shape (k, n) or None
-        Their targets. With them some inputs, drawn at random, compete with the direction in which the rows differ most:
-        that one wins for which linear models of the target in the two halves are most probable.
+        Their targets. With them some inputs, drawn at random (of many, by how much they vary), compete with the
+        direction in which the rows differ most: that one wins for which linear models of the target in the two halves
+        are most probable.
     rng : Generator
         Source of everything random.
     jitter : float
@@ -42,43 +45,64 @@ def cut_directions(X: Array, y: Array | None, rng: np.random.Generator, jitter: 
     n_nodes, n_rows, n_inputs = X.shape
     if n_rows > DIRECTION_ROWS:
         drawn = rng.integers(0, n_rows, (n_nodes, DIRECTION_ROWS))
-        X = np.take_along_axis(X, drawn[:, :, None], axis=1)
+        X = X[np.arange(n_nodes)[:, None], drawn]
         y = None if y is None else np.take_along_axis(y, drawn, axis=1)
-    widest = _widest_directions(X)
+    centred = X - X.mean(axis=1, keepdims=True)
+    widest = _widest_directions(centred)
     if jitter:
         widest = widest + (jitter / np.sqrt(n_inputs) * rng.standard_normal(widest.shape)).astype(X.dtype)
     if y is None or X.shape[1] < COMPARED_ROWS:
         return widest
-    inputs = np.argsort(rng.random(widest.shape), axis=1)[:, :COMPETING_INPUTS]
+    variation = None if n_inputs <= MANY_INPUTS else np.einsum("knd,knd->kd", centred, centred)
+    inputs = _competing_inputs(rng.random(widest.shape), variation)
     alone = np.zeros((*inputs.shape, n_inputs), X.dtype)
     np.put_along_axis(alone, inputs[:, :, None], 1.0, axis=2)
     candidates = np.concatenate([widest[:, None], alone], axis=1)
-    likelihoods = _log_likelihoods_in_parts(_linear_inputs(X, y), y, candidates @ X.swapaxes(1, 2))
+    modelled = X if variation is None else _linear_inputs(centred, y, variation)
+    likelihoods = _log_likelihoods_in_parts(modelled, y, candidates @ X.swapaxes(1, 2))
     return candidates[np.arange(n_nodes), np.argmax(likelihoods, axis=1)]
 
 
-def _widest_directions(X: Array) -> Array:
-    """First principal direction of each node's rows (k, n, d), shape (k, d)."""
-    centred = X - X.mean(axis=1, keepdims=True)
-    if X.shape[2] <= WIDE:
+def _widest_directions(centred: Array) -> Array:
+    """First principal direction of each node's rows (k, n, d), whose means are zero, shape (k, d)."""
+    if centred.shape[2] <= MANY_INPUTS:
         return np.linalg.eigh(centred.swapaxes(1, 2) @ centred)[1][:, :, -1]
-    # Of many inputs, without a matrix of them: from the span of some rows, taken towards the widest directions.
+    # Of many inputs, without a matrix of them: combinations of some rows, taken towards the widest directions. They are
+    # made orthogonal as combinations (k, n, r), which are shorter than what they combine to.
     span = centred[:, :SPANNING_ROWS].swapaxes(1, 2)
     for _ in range(SPANNING_STEPS):
-        span = np.linalg.qr(centred.swapaxes(1, 2) @ (centred @ span))[0]
-    along = centred @ span
-    return (span @ np.linalg.eigh(along.swapaxes(1, 2) @ along)[1][:, :, -1:])[:, :, 0]
+        span = centred.swapaxes(1, 2) @ np.linalg.qr(centred @ span)[0]
+    return _widest_in(span)
 
 
-def _linear_inputs(X: Array, y: Array) -> Array:
-    """Inputs of the nodes' linear models: all, or those most correlated with the target, shape (k, n, at most 100)."""
-    if X.shape[2] <= WIDE:
-        return X
-    centred = (y - y.mean(axis=1, keepdims=True)).astype(X.dtype)
-    deviation = X.std(axis=1)
-    correlation = np.abs(np.matmul(centred[:, None], X)[:, 0]) / np.where(deviation > 0, deviation, 1.0)
-    chosen = largest(np.where(deviation > 0, correlation, -1.0), LINEAR_INPUTS)
-    return np.take_along_axis(X, chosen[:, None], axis=2)
+def _widest_in(span: Array) -> Array:
+    """Unit vectors of the directions in which combinations (k, d, r) of rows are longest, shape (k, d)."""
+    direction = (span @ np.linalg.eigh(span.swapaxes(1, 2) @ span)[1][:, :, -1:])[:, :, 0]
+    length = np.linalg.norm(direction, axis=1, keepdims=True)
+    return direction / np.where(length > 0, length, 1.0)
+
+
+def _competing_inputs(uniform: Array, variation: Array | None) -> Indices:
+    """Inputs drawn by uniform numbers (k, d): each as likely as another or, by a race, as they vary, shape (k, c).
+
+    Of many inputs in a learned metric few vary much: cuts along the others would be cuts along noise.
+    """
+    if variation is not None:
+        varies = variation > 0
+        uniform = np.where(varies, -np.log1p(-uniform) / np.where(varies, variation, 1.0), np.inf)
+    n_competing = min(COMPETING_INPUTS, uniform.shape[1])
+    return np.argpartition(uniform, range(n_competing), axis=1)[:, :n_competing]
+
+
+def _linear_inputs(centred: Array, y: Array, variation: Array) -> Array:
+    """Inputs of linear models: of rows (k, n, d) those most correlated with the target (k, n), shape (k, n, t).
+
+    Inputs have means of zero, and sums of squares `variation` (k, d).
+    """
+    along = np.matmul((y - y.mean(axis=1, keepdims=True)).astype(centred.dtype)[:, None], centred)[:, 0]
+    varies = variation > 0
+    score = np.where(varies, along**2 / np.where(varies, variation, 1.0), -1.0)
+    return np.take_along_axis(centred, largest(score, LINEAR_INPUTS)[:, None], axis=2)
 
 
 def _log_likelihoods_in_parts(X: Array, y: Array, projections: Array) -> Array:
