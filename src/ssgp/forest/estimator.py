@@ -93,11 +93,11 @@ default="squared-exponential"
         in common: effects of a day or a category that have too few rows in any one leaf. How much of the correction
         is applied, if any, is decided by rows that were held out.
     max_iter : int or "auto", default="auto"
-        Upper limit of the learning steps; 1,500 by default, of which most tables take 350 to 700.
+        Upper limit of the learning steps; 1,500 by default, of which most tables take 280 to 750.
     tol : float or None, default=0.02
-        Steps begin to fall when the bound has not risen by so many nats per row for 50 steps, and end after twice as
-        many as there were before. That is looked for in the first three fifths of each of two rounds, of a third and
-        two thirds of `max_iter`. None for never: all steps are taken.
+        Each of two rounds of learning, of at most a third and two thirds of `max_iter`, winds down when the bound has
+        not risen by so many nats per row for 50 steps. That is looked for every 25 steps in the first three fifths of
+        the round. None for never: all steps are taken.
     learning_rate : float, default=0.08
         Step size of Adam; steps of lengthscales and noise are up to ten times as long where gradients agree.
     max_time : float or None, default=None

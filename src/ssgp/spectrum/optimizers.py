@@ -105,7 +105,7 @@ class EagerAdam:
     The mean of late gradients over the root of their mean square is near one where they agree, and about a quarter
     where they are noise. With its fourth power a step of a logarithm grows up to tenfold: lengthscales of inputs that
     do not matter rise by orders of magnitude, and so falls the noise of a smooth function. Lengthscales that fall
-    do not hurry: a short one, once taken, makes a model that hides what it costs.
+    do not hurry: an input of few values can lose its lengthscale altogether.
 
     Parameters
     ----------
