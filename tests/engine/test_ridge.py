@@ -193,6 +193,17 @@ def test_the_inverse_that_gradients_ask_for(rng):
         invert_ridge(-np.eye(3), np.zeros(3), 0.5)
 
 
+def test_the_inverse_of_float32_sums_is_float32(rng):
+    phi, y = rng.normal(size=(50, 20)).astype(np.float32), rng.normal(size=50).astype(np.float32)
+    A = phi.T.astype(float) @ phi + RIDGE * np.eye(20)
+    weights, inverse, log_determinant = invert_ridge(phi.T @ phi, phi.T @ y, RIDGE)
+    assert weights.dtype == inverse.dtype == np.float32
+    np.testing.assert_allclose(inverse, np.linalg.inv(A), atol=1e-5)
+    np.testing.assert_array_equal(inverse, inverse.T)
+    np.testing.assert_allclose(weights, np.linalg.solve(A, phi.T @ y), atol=1e-5)
+    assert log_determinant == pytest.approx(np.linalg.slogdet(A / RIDGE)[1], rel=1e-5)
+
+
 def test_a_ridge_below_rounding_is_raised_in_all_that_gradients_ask_for(rng):
     """Against singular values, which need no products of features."""
     phi, y = rng.normal(size=(50, 20)), rng.normal(size=50)

@@ -369,9 +369,13 @@ class TestCorrection:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("max_iter", "n_iter"), [("auto", 1500), (2746, 2746), (2747, 2454)])
-def test_few_steps_are_never_cut_short(max_iter, n_iter):
-    """Eleven looks, one every 100 steps, have to fit into the first three fifths of the second round."""
+@pytest.mark.parametrize(
+    ("max_iter", "tol", "n_iter"),
+    [("auto", 1e9, 75 + 50 + 75 + 74), ("auto", None, 1500), (150, 1e9, 150), (300, 1e9, 100 + 75 + 74)],
+)
+def test_learning_ends_when_the_bound_is_flat(max_iter, tol, n_iter):
+    """Three looks, one every 25 steps, in the first three fifths of each of two rounds; four blocks are few, so steps
+    then fall over as many as there were."""
     X, y, _ = wavy(60)
-    model = small_forest(n_trees=1, n_frequencies=2, max_iter=max_iter, tol=1e9, correct=False).fit(X, y)
+    model = small_forest(n_trees=1, n_frequencies=2, max_iter=max_iter, tol=tol, correct=False).fit(X, y)
     assert model.n_iter_ == n_iter

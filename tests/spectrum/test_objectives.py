@@ -158,3 +158,14 @@ def test_great_weights_are_summed_precisely(rng, hyperparameters):
     found = LocalObjective()(Block(X, y, weight), Draw(frequencies), hyperparameters)
     assert np.isfinite(found.value)
     assert np.isfinite(found.frequencies).all()
+
+
+def test_sums_that_single_precision_cannot_hold_are_taken_again_in_double(rng):
+    """Two inputs that are the same, in units so small that the ridge is lost beside their squares in float32."""
+    X, y = np.repeat(rng.normal(size=(200, 1)), 2, axis=1).astype(np.float32), rng.normal(size=200).astype(np.float32)
+    frequencies = rng.normal(size=(3, 2)).astype(np.float32)
+    hyperparameters = Hyperparameters(np.full(2, 1e-3), 1.3, 0.4)
+    single = LocalObjective(trend=True)(Block(X, y), Draw(frequencies), hyperparameters)
+    double = LocalObjective(trend=True)(Block(X.astype(float), y.astype(float)), Draw(frequencies), hyperparameters)
+    assert single.value == pytest.approx(double.value, rel=1e-4)
+    np.testing.assert_allclose(single.frequencies, double.frequencies, rtol=1e-2, atol=0.1)

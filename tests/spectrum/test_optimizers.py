@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ssgp.spectrum.optimizers import Adam, RobbinsMonro
+from ssgp.spectrum.optimizers import Adam, EagerAdam, RobbinsMonro
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -23,6 +23,39 @@ def test_shrink_scales_adams_step(rng):
     gradient = rng.normal(size=4)
     full, half = Adam(0.1).step(gradient.copy(), 1.0), Adam(0.1).step(gradient.copy(), 0.5)
     np.testing.assert_allclose(half, 0.5 * full)
+
+
+def changes(optimizer, gradients, factor=1.0):
+    return np.array([optimizer.step(gradient.copy(), factor) for gradient in gradients])
+
+
+class TestEagerAdam:
+    """Vectors of three frequencies, two lengthscales, the signal and the noise."""
+
+    def test_gradients_that_agree_make_tenfold_steps(self):
+        gradients = np.tile([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0], (60, 1))
+        eager, plain = changes(EagerAdam(0.1, 2), gradients), changes(Adam(0.1), gradients)
+        # Neither frequencies nor a lengthscale that falls are hurried.
+        np.testing.assert_allclose(eager[-1] / plain[-1], [1, 1, 1, 10, 1, 10, 10], rtol=0.02)
+
+    def test_the_first_steps_are_those_of_adam(self):
+        eager, plain = changes(EagerAdam(0.1, 2), np.ones((1, 7))), changes(Adam(0.1), np.ones((1, 7)))
+        np.testing.assert_allclose(eager, plain, rtol=1e-3)
+
+    def test_noise_is_hardly_hurried(self, rng):
+        gradients = rng.normal(size=(2000, 7))
+        eager, plain = changes(EagerAdam(0.1, 2), gradients), changes(Adam(0.1), gradients)
+        assert np.abs(eager[100:]).mean() < 1.25 * np.abs(plain[100:]).mean()
+
+    def test_no_jump_of_the_gradient_makes_more_than_tenfold_steps(self):
+        gradients = np.concatenate([np.full((200, 7), 1e-3), np.full((20, 7), 1e3)])
+        eager, plain = changes(EagerAdam(0.1, 2), gradients), changes(Adam(0.1), gradients)
+        assert (eager[200:] <= 10.0 * plain[200:] * (1 + 1e-9)).all()
+
+    def test_smaller_steps_are_hurried_as_much(self):
+        gradients = np.ones((30, 7))
+        full, tenth = changes(EagerAdam(0.1, 2), gradients), changes(EagerAdam(0.1, 2), gradients, 0.1)
+        np.testing.assert_allclose(tenth, 0.1 * full)
 
 
 @pytest.mark.parametrize("decay", [0.6, 1.0])

@@ -15,7 +15,7 @@ from ssgp.spectrum.objectives import GlobalObjective, LocalObjective
 from ssgp.spectrum.optimizers import Adam, RobbinsMonro
 from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
 from ssgp.spectrum.posterior import mixing_gradient, summarize_mixing
-from ssgp.spectrum.trainer import PROBES_PER_PLATEAU, BoundEstimator, Plateau, Schedule, Trainer
+from ssgp.spectrum.trainer import BoundEstimator, Plateau, Schedule, Trainer
 
 KINDS = ["full", "triangular", "block", "diagonal"]
 
@@ -289,11 +289,11 @@ def test_robbins_monro_climbs_the_bound(rng):
 
 class TestPlateau:
     def test_a_flat_sequence_ends_after_the_patience(self):
-        plateau, flat = Plateau(0.1), [2.05, 1.9] * (PROBES_PER_PLATEAU // 2)
+        plateau, flat = Plateau(0.1, 4), [2.05, 1.9] * 2
         assert [plateau.update(v) for v in (1.0, 2.0, *flat)] == [False] * (1 + len(flat)) + [True]
 
     def test_a_rising_sequence_does_not(self):
-        plateau = Plateau(0.1)
+        plateau = Plateau(0.1, 2)
         assert not any(plateau.update(v) for v in np.arange(0, 50, 0.2))
 
     def test_training_winds_down_after_it(self, rng):
@@ -303,3 +303,13 @@ class TestPlateau:
             BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, (Adam(0.05), Adam(0.05)), rng
         )
         assert max(trainer.run(Schedule(20_000, 1e-2))) < 10_000
+
+    def test_its_probes_and_its_end_are_those_of_the_schedule(self, rng):
+        rows = table(rng, n=60)
+        parameters = Parameters.initial(Layout(1, 2, 2, "diagonal"), Hyperparameters(np.ones(2), 1.0, 0.5), rng)
+        trainer = Trainer(
+            BoundEstimator(GlobalObjective(), Normal(), True), parameters, rows, (Adam(0.05), Adam(0.05)), rng
+        )
+        schedule = Schedule(1000, 1e9, decay_after_plateau=2.0, steps_per_probe=10, probes_per_plateau=3)
+        # The first probe is a rise, three more are none; then twice the 39 steps before the last.
+        assert max(trainer.run(schedule)) == 40 + 78

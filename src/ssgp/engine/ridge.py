@@ -8,10 +8,10 @@ root of that remainder.
 """
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
-from scipy.linalg import cho_solve
-from scipy.linalg.lapack import dpotrf, dpotri  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg import get_lapack_funcs
 
 from ssgp._utils.arrays import Array, Indices, Mask
 
@@ -28,6 +28,8 @@ __all__ = [
 
 # float32 sums leave Phi^T Phi uncertain by about 1e-7 of its trace, n q / 2: a ridge near that needs float64 sums.
 FLOAT32_RIDGE = 4e-6
+# Cholesky factor, solution and inverse, in either precision.
+SINGLE_LAPACK, DOUBLE_LAPACK = (get_lapack_funcs(("potrf", "potrs", "potri"), dtype=t) for t in (np.float32, float))
 # Relative to the trace: below it, even float64 sums of float32 features are rounding,
 LEAST_RIDGE = 1e-11
 # and from so much per feature on, factors in float32 exist, and are exact to a thousandth where the rows say least.
@@ -204,7 +206,7 @@ def invert_ridge(gram: Array, moment: Array, ridge: float) -> tuple[Array, Array
 
     Parameters
     ----------
-    gram : array of shape (q, q)
+    gram : array of shape (q, q), float32 or float64
         Phi^T W Phi; overwritten.
     moment : array of shape (q,)
         Phi^T W y.
@@ -214,19 +216,24 @@ def invert_ridge(gram: Array, moment: Array, ridge: float) -> tuple[Array, Array
     Returns
     -------
     weights, inverse : arrays of shape (q,) and (q, q)
-        A^-1 Phi^T W y, and A^-1.
+        A^-1 Phi^T W y, and A^-1, in the dtype of `gram`.
     log_determinant : float
         log |A / ridge|, with the ridge that A has.
     """
-    raised = float(raised_ridge(ridge, np.trace(gram)))
-    gram[np.diag_indices(len(gram))] += raised
-    factor, failed = dpotrf(gram, lower=True)
+    potrf, potrs, potri = SINGLE_LAPACK if gram.dtype == np.float32 else DOUBLE_LAPACK
+    diagonal = np.einsum("ii->i", gram)
+    raised = max(ridge, LEAST_RIDGE * float(diagonal.sum()))
+    diagonal += raised
+    # The transpose of a symmetric matrix is itself, in the order of LAPACK.
+    factor, failed = potrf(gram.T, lower=True, overwrite_a=True)
     if failed:
         raise np.linalg.LinAlgError("Phi^T Phi + ridge I is not positive definite to rounding")
-    weights = cho_solve((factor, True), moment, check_finite=False)
-    lower, _ = dpotri(factor, lower=True)
-    inverse = np.tril(lower) + np.tril(lower, -1).T
-    return weights, inverse, 2.0 * float(np.log(np.diagonal(factor)).sum()) - len(gram) * float(np.log(raised))
+    weights, _ = potrs(factor, moment, lower=True)
+    log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum(dtype=float)) - len(gram) * log(raised)
+    lower, _ = potri(factor, lower=True, overwrite_c=True)
+    inverse = lower + lower.T
+    np.einsum("ii->i", inverse)[:] *= 0.5
+    return weights, inverse, log_determinant
 
 
 def _move_target(products: Array, prior: Array) -> None:

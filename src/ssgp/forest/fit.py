@@ -78,7 +78,8 @@ def learn_more(
 ) -> FittedForest:
     """So many more learning steps on these rows, and a forest of all of them."""
     sample = _learning_rows(rows.sample, settings)
-    learner = FrequencyLearner(sample, settings.with_sizes(max_iter=n_steps), Budget(), last.parameters)
+    exactly = replace(settings.with_sizes(max_iter=n_steps), tol=None)
+    learner = FrequencyLearner(sample, exactly, Budget(), last.parameters)
     return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.bound_trace)
 
 

@@ -17,7 +17,7 @@ from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS, tail_scales
 from ssgp.spectrum.learner import Learner
 from ssgp.spectrum.objectives import LocalObjective
-from ssgp.spectrum.optimizers import Adam
+from ssgp.spectrum.optimizers import EagerAdam
 from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
 from ssgp.spectrum.trainer import Schedule
 
@@ -25,6 +25,14 @@ __all__ = ["FrequencyLearner", "feature_importances"]
 
 # A learning step sees one block of some hundred rows: more blocks than hold so many rows bring nothing.
 LEARNING_ROWS = 200_000
+# The bound is probed often, since steps of lengthscales are long, on few blocks, since each costs as much as a step.
+STEPS_PER_PROBE = 25
+BLOCKS_PER_PROBE = 4
+PROBES_PER_PLATEAU = 2
+# On a plateau steps go round what they look for, each drawn to the block it sees. Smaller ones settle, over the more
+# steps the more blocks there are: for each step before so many, or so many per block.
+MOST_DECAY = 2.0
+DECAY_PER_BLOCK = 0.25
 # Share of the time that is for learning, where there is a limit.
 LEARNING_SHARE = 0.35
 # Steps after which kernels are compared, and steps that tell how long one takes.
@@ -85,14 +93,21 @@ class FrequencyLearner:
             objective=LocalObjective(trend=True, trend_inputs=self.trend_inputs),
             base=Normal(),
             learn_hyperparameters=True,
-            make_optimizer=partial(Adam, settings.learning_rate),
+            make_optimizer=partial(EagerAdam, settings.learning_rate, self.rows.X.shape[1]),
             minibatch="blocks",
             partition_metric="learned",
             plain_metric=np.ones(self.rows.X.shape[1]),
             batch_size=settings.sizes.block_size,
             blocks_per_step=1,
             draws_per_step=1,
-            schedule=Schedule(max_iter, settings.tol),
+            schedule=Schedule(
+                max_iter,
+                settings.tol,
+                decay_after_plateau=min(MOST_DECAY, DECAY_PER_BLOCK * self._blocking.n_blocks),
+                steps_per_probe=STEPS_PER_PROBE,
+                blocks_per_probe=BLOCKS_PER_PROBE,
+                probes_per_plateau=PROBES_PER_PLATEAU,
+            ),
             tail_scales=tail_scales(kernel, settings.sizes.n_frequencies),
         )
 
@@ -129,7 +144,7 @@ class FrequencyLearner:
             return after_step(bound)
 
         self.budget.attempt(
-            lambda: learner.learn(parameters, self.rows, self._blocking, learner.make_optimizers(), rng, collect),
+            lambda: learner.learn(parameters, self.rows, self._blocking, None, rng, collect),
             lambda: None,
             lambda: (
                 f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "

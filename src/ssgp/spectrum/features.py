@@ -9,7 +9,7 @@ __all__ = ["features", "frequency_gradient", "trend_features"]
 TWO_PI = 2.0 * np.pi
 
 
-def features(X: Array, frequencies: Array) -> Array:
+def features(X: Array, frequencies: Array, out: Array | None = None) -> Array:
     """Cosines and sines of rows, ``[cos(2 pi X R^T), sin(2 pi X R^T)]``.
 
     Parameters
@@ -19,6 +19,8 @@ def features(X: Array, frequencies: Array) -> Array:
         twenty times cheaper than float64 ones.
     frequencies : array of shape (m, d)
         Spectral frequencies R, one per row.
+    out : array of shape (2m, n), optional
+        Where to write the transpose.
 
     Returns
     -------
@@ -35,7 +37,7 @@ def features(X: Array, frequencies: Array) -> Array:
     """
     n_frequencies = len(frequencies)
     phase = np.asarray(TWO_PI * frequencies, dtype=X.dtype) @ X.T
-    columns = np.empty((2 * n_frequencies, len(X)), dtype=X.dtype)
+    columns = np.empty((2 * n_frequencies, len(X)), dtype=X.dtype) if out is None else out
     np.cos(phase, out=columns[:n_frequencies])
     np.sin(phase, out=columns[n_frequencies:])
     return columns.T
@@ -64,7 +66,7 @@ def frequency_gradient(grad_phi: Array, phi: Array, X: Array) -> Array:
     return TWO_PI * (grad_phase.T @ X)
 
 
-def trend_features(X: Array, lengthscale: Array, n_frequencies: int) -> Array:
+def trend_features(X: Array, lengthscale: Array, n_frequencies: int, out: Array | None = None) -> Array:
     """Constant and linear features of rows, ``[sqrt(m), sqrt(m / d) X / l]``, beside those of m frequencies.
 
     Under one prior for all weights the constant and the linear features each have the signal variance of all m
@@ -78,6 +80,8 @@ def trend_features(X: Array, lengthscale: Array, n_frequencies: int) -> Array:
         Lengthscales l.
     n_frequencies : int
         m.
+    out : array of shape (1 + d, n), optional
+        Where to write the transpose.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def trend_features(X: Array, lengthscale: Array, n_frequencies: int) -> Array:
         In column-major order, in the dtype of `X`.
     """
     n_rows, n_inputs = X.shape
-    columns = np.empty((1 + n_inputs, n_rows), dtype=X.dtype)
+    columns = np.empty((1 + n_inputs, n_rows), dtype=X.dtype) if out is None else out
     columns[0] = np.sqrt(n_frequencies)
     slope = (np.sqrt(n_frequencies / n_inputs) / lengthscale).astype(X.dtype)
     np.multiply(X.T, slope[:, None], out=columns[1:])

@@ -1,7 +1,7 @@
 """One learning run, from settings to learned parameters."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,8 @@ Optimizers = tuple[Optimizer, Optimizer]
 # Where gradients are estimated from blocks and the metric is learned, the blocks of the first round are local in
 # standardised inputs, and those of the second round in the metric that the first one learned.
 FIRST_ROUND_SHARE = 1 / 3
+# The first one learns a metric: it need not settle for long.
+FIRST_ROUND_DECAY = 0.4
 # Share of the steps that may be skipped without a warning.
 SKIPPED_SHARE = 0.01
 
@@ -103,14 +105,17 @@ class Learner:
         parameters: Parameters,
         rows: Rows,
         blocking: Blocking | SampledBlocking,
-        optimizers: Optimizers,
+        optimizers: Optimizers | None,
         rng: np.random.Generator,
         after_step: Callable[[float], bool],
     ) -> None:
-        """Train `parameters` in place until the schedule ends or `after_step(bound)` is true."""
+        """Train `parameters` in place until the schedule ends or `after_step(bound)` is true.
+
+        Without `optimizers` every round has new ones, which know nothing of the gradients of other blocks.
+        """
         trainers: list[Trainer] = []
         for blocks, schedule in self._rounds(parameters, rows, blocking):
-            trainers.append(self.trainer(parameters, blocks, optimizers, rng))
+            trainers.append(self.trainer(parameters, blocks, optimizers or self.make_optimizers(), rng))
             if any(after_step(trainers[-1].bounds[-1]) for _ in trainers[-1].run(schedule)):
                 break
         report_skipped(sum(trainer.n_skipped for trainer in trainers), sum(len(trainer.bounds) for trainer in trainers))
@@ -125,9 +130,10 @@ class Learner:
         max_iter = self.schedule.max_iter
         first = int(FIRST_ROUND_SHARE * max_iter)
         if first and self.partition_metric == "learned" and blocking.labels is None:
-            yield blocking.sort(rows, self.plain_metric), Schedule(first, self.schedule.tol)
+            short = replace(self.schedule, max_iter=first, decay_after_plateau=FIRST_ROUND_DECAY)
+            yield blocking.sort(rows, self.plain_metric), short
             max_iter -= first
-        yield blocking.sort(rows, self.metric(parameters)), Schedule(max_iter, self.schedule.tol)
+        yield blocking.sort(rows, self.metric(parameters)), replace(self.schedule, max_iter=max_iter)
 
 
 def report_skipped(n_skipped: int, n_steps: int) -> None:

@@ -116,10 +116,9 @@ class LocalObjective:
         n_frequencies, total = len(draw.frequencies), block.total
         phi, ridge = self._features(block.X, draw, hyperparameters), hyperparameters.ridge(n_frequencies)
         weighted_phi = block.weighted(phi)
-        # By the number of frequencies, about half that of the features: by the latter, some steps would be summed in
-        # float64 instead. That gains nothing in the bound, and changes the digits of all that is learned afterwards.
+        # The trace of the products of m cosines and sines is m times the number of rows.
         double = bool(needs_double(np.asarray(total), ridge, n_frequencies))
-        weights, inverse, log_determinant = invert_ridge(*_sums(phi, block, double), ridge)
+        weights, inverse, log_determinant = _solve(phi, block, ridge, double)
         residual = block.y - phi @ weights.astype(phi.dtype)
         weighted_residual = block.weighted(residual)
         squares = float(weights @ weights)
@@ -152,12 +151,14 @@ class LocalObjective:
 
     def _features(self, X: Array, draw: Draw, hyperparameters: Hyperparameters) -> Array:
         """Features of rows X (n, d): 2m cosines and sines, and with a trend the constant and linear ones."""
-        trigonometric = features(X, draw.frequencies)
         if not self.trend:
-            return trigonometric
-        inputs = slice(None) if self.trend_inputs is None else self.trend_inputs
-        trend = trend_features(X[:, inputs], hyperparameters.lengthscale[inputs], len(draw.frequencies))
-        return np.concatenate([trigonometric.T, trend.T]).T
+            return features(X, draw.frequencies)
+        m, inputs = len(draw.frequencies), slice(None) if self.trend_inputs is None else self.trend_inputs
+        linear = X[:, inputs]
+        columns = np.empty((2 * m + 1 + linear.shape[1], len(X)), X.dtype)
+        features(X, draw.frequencies, out=columns[: 2 * m])
+        trend_features(linear, hyperparameters.lengthscale[inputs], m, out=columns[2 * m :])
+        return columns.T
 
 
 def _outer_minus_product(rows: Array, columns: Array, symmetric: Array, phi: Array) -> Array:
@@ -167,8 +168,13 @@ def _outer_minus_product(rows: Array, columns: Array, symmetric: Array, phi: Arr
     return add_outer(1.0, rows, columns, a=out, overwrite_a=True)
 
 
-def _sums(phi: Array, block: Block, double: bool) -> tuple[Array, Array]:
-    """Phi^T W Phi and Phi^T W y in float64, weighted and summed in float64 where `double`."""
-    phi = phi.astype(float, copy=False) if double else phi
-    weighted_phi = block.weighted(phi)
-    return (phi.T @ weighted_phi).astype(float, copy=False), (weighted_phi.T @ block.y).astype(float, copy=False)
+def _solve(phi: Array, block: Block, ridge: float, double: bool) -> tuple[Array, Array, float]:
+    """Weights, inverse and log determinant of a block, in float64 where `double` or where float32 fails."""
+    precise = phi.astype(float, copy=False) if double else phi
+    weighted = block.weighted(precise)
+    try:
+        return invert_ridge(precise.T @ weighted, weighted.T @ block.y, ridge)
+    except np.linalg.LinAlgError:
+        if precise.dtype == float:
+            raise
+        return _solve(phi, block, ridge, double=True)

@@ -27,10 +27,10 @@ from ssgp.spectrum.posterior import (
 __all__ = ["BoundEstimator", "Estimate", "Plateau", "Schedule", "Trainer"]
 
 
-# Steps between two probes of the bound, blocks of a probe, and probes without a rise that make a plateau.
-STEPS_PER_PROBE = 100
+# Blocks of a probe of the bound, at most.
 BLOCKS_PER_PROBE = 10
-PROBES_PER_PLATEAU = 10
+# Steps over which the step size falls after a plateau, at least.
+LEAST_DECAY = 50
 # The mixing matrix is the one part of a step whose cost does not depend on the rows: it moves once in this many steps,
 # on the mean of their gradients.
 STEPS_PER_MIXING_STEP = 8
@@ -167,17 +167,17 @@ def _hyper_range(parameters: Parameters, least_noise: float) -> tuple[Array, Arr
 
 
 class Plateau:
-    """Detector of the end of a rise: `PROBES_PER_PLATEAU` values, none above the best so far by more than `tol`."""
+    """Detector of the end of a rise: `patience` values in a row, none above the best so far by more than `tol`."""
 
-    def __init__(self, tol: float) -> None:
-        self.tol = tol
+    def __init__(self, tol: float, patience: int) -> None:
+        self.tol, self.patience = tol, patience
         self._best, self._n_flat = -np.inf, 0
 
     def update(self, value: float) -> bool:
         """Whether the sequence is flat, after one more value."""
         self._n_flat = 0 if value > self._best + self.tol else self._n_flat + 1
         self._best = max(self._best, value)
-        return self._n_flat >= PROBES_PER_PLATEAU
+        return self._n_flat >= self.patience
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,19 @@ class Schedule:
         Rise of the bound per row that counts as improvement; None for no early stop.
     decay_share : float
         Share of the steps over which the step size falls to zero.
+    decay_after_plateau : float
+        Steps over which it falls after a plateau, for each step before.
+    steps_per_probe, blocks_per_probe, probes_per_plateau : int
+        Steps between two probes of the bound, blocks of a probe, and probes without a rise that make a plateau.
     """
 
     max_iter: int
     tol: float | None
     decay_share: float = 0.4
+    decay_after_plateau: float = 0.4
+    steps_per_probe: int = 100
+    blocks_per_probe: int = BLOCKS_PER_PROBE
+    probes_per_plateau: int = 10
 
 
 class Trainer:
@@ -259,21 +267,22 @@ class Trainer:
 
     def run(self, schedule: Schedule) -> Iterator[int]:
         """Take steps until the schedule ends, yielding their number so far."""
-        plateau, end = None if schedule.tol is None else Plateau(schedule.tol), schedule.max_iter
+        plateau = None if schedule.tol is None else Plateau(schedule.tol, schedule.probes_per_plateau)
+        end = schedule.max_iter
         n_decay = max(1, int(schedule.decay_share * end))
         for t in range(schedule.max_iter):
             self.step(min(1.0, (end - t) / n_decay))
             yield t + 1
             if t + 1 >= end:
                 return
-            due = (t + 1) % STEPS_PER_PROBE == 0 and t < end - n_decay
-            if plateau is not None and due and plateau.update(self.probe()):
-                n_decay = max(50, int(schedule.decay_share * t))
+            due = (t + 1) % schedule.steps_per_probe == 0 and t < end - n_decay
+            if plateau is not None and due and plateau.update(self.probe(schedule.blocks_per_probe)):
+                n_decay = max(LEAST_DECAY, int(schedule.decay_after_plateau * t))
                 end = min(end, t + 1 + n_decay)
 
-    def probe(self) -> float:
+    def probe(self, most_blocks: int = BLOCKS_PER_PROBE) -> float:
         """Estimate of L / n on blocks and z that stay the same, so that two probes can be compared."""
-        estimate = self._estimate(self._probe_blocks, self._probe_z)
+        estimate = self._estimate(self._probe_blocks[:most_blocks], self._probe_z)
         return -np.inf if estimate is None else estimate.bound
 
     def _sample(self) -> Iterator[tuple[list[int], Array]]:
