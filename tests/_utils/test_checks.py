@@ -10,7 +10,7 @@ from ssgp._utils.checks import check_inputs
 @pytest.fixture
 def estimator():
     estimator = BaseEstimator()
-    estimator.n_features_in_ = 2
+    vars(estimator)["n_features_in_"] = 2
     return estimator
 
 

@@ -9,8 +9,10 @@ from ssgp._utils.arrays import Array, Indices, Mask
 
 __all__ = ["LeafStack", "padded_size", "stack_leaves"]
 
-# Sizes between two powers of two that leaves are padded to: at most a sixteenth of the rows are fillers.
+# Sizes between two powers of two that leaves are padded to: at most a sixteenth of the rows are fillers. Small leaves
+# are padded to multiples of four, since there the number of stacks counts and not that of rows.
 SIZES_PER_OCTAVE = 16
+LEAST_STEP, LEAST_STEP_FROM = 4, 16
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,11 @@ def padded_size(n_rows: Indices) -> Indices:
     --------
     >>> import numpy as np
     >>> padded_size(np.array([0, 1, 20, 31, 33, 100, 1000])).tolist()
-    [0, 1, 20, 31, 34, 100, 1024]
+    [0, 1, 20, 32, 36, 100, 1024]
     """
     octave = np.frexp(n_rows.astype(float))[1] - 1
     step = 2 ** np.maximum(octave - SIZES_PER_OCTAVE.bit_length() + 1, 0)
+    step = np.where(n_rows < LEAST_STEP_FROM, step, np.maximum(step, LEAST_STEP))
     return -(-n_rows // step) * step
 
 

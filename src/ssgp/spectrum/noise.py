@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, zeta
 
 from ssgp._utils.arrays import Array
 from ssgp.saving.contents import TINIEST, number
@@ -66,6 +65,11 @@ def estimated_noise(shape: Any, scale: Any) -> Any:  # noqa: ANN401
 # Fixed while frequencies are learned: a prior that followed blocks of constant target would shrink to
 # nothing, and those blocks would then outweigh all others. It is fitted once the blocks are solved.
 LEARNING_PRIOR = NoisePrior(2.0, 0.2)
+# Steps of Newton's method to the most probable prior, the longest one in either logarithm, and a last one, whose error
+# is about its square.
+MOST_NEWTON_STEPS = 100
+MOST_NEWTON_STEP = 3.0
+LEAST_NEWTON_STEP = 1e-4
 
 
 def fit_noise_prior(n: Array, rss: Array, start: NoisePrior = LEARNING_PRIOR) -> NoisePrior:
@@ -82,16 +86,54 @@ def fit_noise_prior(n: Array, rss: Array, start: NoisePrior = LEARNING_PRIOR) ->
         Centre of the hyperprior.
     """
     centre, width = np.log([start.shape, start.scale]), np.array([2.0, 4.0])
+    target = _PriorLoss(n, rss, centre, width)
+    logs, damping = centre, 0.0
+    loss, gradient, curvature = target(logs)
+    for _ in range(MOST_NEWTON_STEPS):
+        proposed = np.clip(logs - _damped_step(gradient, curvature, damping), centre - 4 * width, centre + 4 * width)
+        new_loss, *derivatives = target(proposed)
+        if not new_loss <= loss + 1e-12 * abs(loss):
+            damping = max(10.0 * damping, 1e-3 * float(np.abs(curvature).max()))
+            continue
+        moved = float(np.abs(proposed - logs).max())
+        logs, loss, (gradient, curvature), damping = proposed, new_loss, derivatives, 0.1 * damping
+        if moved < LEAST_NEWTON_STEP:
+            break
+    return NoisePrior(*np.exp(logs).tolist())
 
-    def loss(logs: Array) -> tuple[float, Array]:
-        prior = NoisePrior(*np.exp(logs).tolist())
-        a, b = prior.shape_after(n), prior.scale_after(rss)
-        deviation = (logs - centre) / width
-        grad_shape = np.sum(np.log(prior.scale) - np.log(b) + digamma(a) - digamma(prior.shape))
-        grad_scale = np.sum(prior.shape / prior.scale - a / b)
-        gradient = np.array([grad_shape * prior.shape, grad_scale * prior.scale]) - deviation / width
-        return -float(np.sum(prior.log_evidence(n, rss))) + 0.5 * float(deviation @ deviation), -gradient
 
-    bounds = [(c - 4 * w, c + 4 * w) for c, w in zip(centre, width, strict=True)]
-    best = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds)
-    return NoisePrior(*np.exp(best.x).tolist())
+class _PriorLoss:
+    """Minus the log probability of log a0 and log b0, with its gradient (2,) and curvature (2, 2)."""
+
+    def __init__(self, n: Array, rss: Array, centre: Array, width: Array) -> None:
+        # Functions of the number of rows are dear, and many blocks have the same.
+        self.distinct, self.times = np.unique(n, return_counts=True)
+        self.n, self.rss, self.centre, self.width = n, rss, centre, width
+
+    def __call__(self, logs: Array) -> tuple[float, Array, Array]:
+        prior, p = NoisePrior(*np.exp(logs).tolist()), len(self.n)
+        a0, b0 = prior.shape, prior.scale
+        a, b, distinct = prior.shape_after(self.n), prior.scale_after(self.rss), prior.shape_after(self.distinct)
+        log_b, by_b = np.log(b), a / b
+        deviation = (logs - self.centre) / self.width
+        evidence = self.times @ gammaln(distinct) - p * gammaln(a0) + p * a0 * np.log(b0) - a @ log_b
+        by_shape = p * (np.log(b0) - digamma(a0)) - log_b.sum() + self.times @ digamma(distinct)
+        first = np.array([a0 * by_shape, p * a0 - b0 * by_b.sum()])
+        across = a0 * b0 * (p / b0 - np.sum(1.0 / b))
+        second = np.array(
+            [
+                [first[0] + a0**2 * (self.times @ zeta(2.0, distinct) - p * zeta(2.0, a0)), across],
+                [across, b0**2 * np.sum(by_b / b) - b0 * by_b.sum()],
+            ]
+        )
+        curvature = np.diag(1.0 / self.width**2) - second
+        return 0.5 * float(deviation @ deviation) - float(evidence), deviation / self.width - first, curvature
+
+
+def _damped_step(gradient: Array, curvature: Array, damping: float) -> Array:
+    """Newton's step, with as much damping as it takes to go down."""
+    lowest = float(np.linalg.eigvalsh(curvature)[0])
+    damping = max(damping, 1e-6 * float(np.abs(curvature).max()) - lowest)
+    return np.clip(
+        np.linalg.solve(curvature + max(damping, 0.0) * np.eye(2), gradient), -MOST_NEWTON_STEP, MOST_NEWTON_STEP
+    )
