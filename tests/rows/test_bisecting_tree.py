@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ssgp.rows.bisecting_tree import grow_tree
+from ssgp.rows.bisecting_tree import grow_tree, grow_trees
 
 
 def build(X, n_blocks, seed=0, metric=None):
@@ -145,3 +145,29 @@ def test_a_row_that_many_are_like_finds_its_leaf_alone_and_among_others(d, rng):
         for n in (1, 2, 7, 100):
             apart = np.concatenate([tree.assign(X[start : start + n]) for start in range(0, 300, n)])
             np.testing.assert_array_equal(apart[:300], together[: len(apart)][:300])
+
+
+class TestTreesGrownTogether:
+    def grown(self, n_trees, rng, n_rows=700, n_blocks=32, seed=0):
+        X, metric = rng.normal(size=(n_rows, 3)).astype(np.float32), np.array([1.0, 0.5, 2.0], np.float32)
+        y = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=n_rows)
+        return X, y, metric, grow_trees(X, n_blocks, n_trees, np.random.default_rng(seed), metric, 0.3, y)
+
+    def test_one_tree_is_that_which_is_grown_alone(self, rng):
+        X, y, metric, (tree,) = self.grown(1, rng)
+        alone, _ = grow_tree(X, 32, np.random.default_rng(0), metric, 0.3, y)
+        for name, values in vars(alone).items():
+            np.testing.assert_array_equal(getattr(tree, name), values)
+
+    def test_blocks_of_all_trees_are_even(self, rng):
+        X, _, _, trees = self.grown(7, rng)
+        for tree in trees:
+            counts = np.bincount(tree.assign(X), minlength=32)
+            assert np.ptp(counts) <= 2
+
+    def test_trees_differ_as_those_grown_alone_do(self, rng):
+        X, _, _, trees = self.grown(5, rng)
+        together = [tree.assign(X)[:, None] == tree.assign(X) for tree in trees]
+        shared = [np.mean(a & b) / np.mean(a) for i, a in enumerate(together) for b in together[:i]]
+        assert 0.05 < np.mean(shared) < 0.8
+        assert max(shared) < 0.95

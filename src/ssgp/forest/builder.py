@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from math import ceil
 from time import monotonic
 from typing import TypeVar
@@ -16,7 +16,7 @@ from ssgp.engine.workers import ProcessWorkers, ThreadWorkers, Workers, process_
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.fitted import Forest
 from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction
-from ssgp.forest.growing import grow_skeleton, n_growing_rows
+from ssgp.forest.growing import grow_skeleton, grow_together, n_growing_rows
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import LeaveOneOut, fit_tree
 from ssgp.forest.settings import ForestSettings
@@ -42,6 +42,8 @@ LEAST_ROWS = 20
 # Rows of the tree that is fitted to see how long one takes, and the fewest that a forest is fitted to.
 TIMED_ROWS = 8192
 LEAST_FITTED_ROWS = 2000
+# Trees of at most so many rows are grown together.
+GROWN_TOGETHER = 20_000
 
 
 def start_processes(settings: ForestSettings, table: RowTable) -> ProcessWorkers | None:
@@ -165,7 +167,7 @@ class ForestBuilder:
     ) -> list[FittedTree]:
         """Trees, their skeletons and, with `leave_out`, their errors on some of their rows, each left out."""
         seed, shape = self.settings.seeds.trees, self.settings.shape
-        seeds = np.random.SeedSequence(seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()
+        seeds = [(a, b) for a, b in np.random.SeedSequence(seed).generate_state(2 * n_trees).reshape(-1, 2).tolist()]
         lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.settings.sizes.n_draws)
         draws = [self.draw(np.random.default_rng([seed, k])) for k in range(n_draws)]
         features = [LeafFeatures.of(frequencies, lengthscale, self.trend_inputs) for frequencies in draws]
@@ -178,10 +180,19 @@ class ForestBuilder:
 
         grown_on = sample.first(n_growing_rows(sample.X.shape[1], shape.n_leaves))
 
+        by_tree = [features[i * n_draws // n_trees] for i in range(n_trees)]
+        together = len(grown_on.y) <= GROWN_TOGETHER
+
+        @cache
+        def grown() -> list[TreeSkeleton]:
+            return grow_together(grown_on, lengthscale, by_tree, shape, seeds)
+
         def fit(i: int, workers: Workers) -> FittedTree:
-            shared = features[i * n_draws // n_trees]
-            grow = partial(grow_skeleton, grown_on, lengthscale, shared, shape, (seeds[i][0], seeds[i][1]))
-            return self._kept_tree(f"{name}-{i}", table, grow, shared, branches(i), workers)
+            if together:
+                grow = partial(_same, grown()[i])
+            else:
+                grow = partial(grow_skeleton, grown_on, lengthscale, by_tree[i], shape, seeds[i])
+            return self._kept_tree(f"{name}-{i}", table, grow, by_tree[i], branches(i), workers)
 
         return self._in_threads([partial(fit, i) for i in range(n_trees)], budget)
 

@@ -96,11 +96,11 @@ default="squared-exponential"
         is applied, if any, is decided by rows that were held out.
     max_iter : int or "auto", default="auto"
         Upper limit of the learning steps; 1,500 by default, of which most tables take 280 to 750.
-    tol : float or None, default=0.02
+    tol : float or None, default=0.005
         Each of two rounds of learning, of at most a third and two thirds of `max_iter`, winds down when the bound has
         not risen by so many nats per row for 50 steps. That is looked for every 25 steps in the first three fifths of
         the round. None for never: all steps are taken.
-    learning_rate : float, default=0.08
+    learning_rate : float, default=0.05
         Step size of Adam; steps of lengthscales and noise are up to ten times as long where gradients agree.
     max_time : float or None, default=None
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
@@ -118,7 +118,9 @@ default="squared-exponential"
     warm_start : bool, default=False
         Whether `fit` goes on from the last frequencies.
     n_jobs : int or None, default=-1
-        Threads, all of the machine's by default. The answer does not depend on it.
+        Cores, all of the machine's by default. The answer does not depend on it. Four or more fit the trees of a
+        large table in memory in processes, which end after a minute without work; within
+        ``joblib.parallel_config(backend="threading")`` they are threads, which keep fewer cores busy.
     random_state : int, RandomState or None, default=None
         Seed.
     verbose : int, default=0
@@ -224,8 +226,8 @@ default="squared-exponential"
         n_sketches: int | Literal["exact"] = 1,
         correct: bool = True,
         max_iter: int | Literal["auto"] = "auto",
-        tol: float | None = 0.02,
-        learning_rate: float = 0.08,
+        tol: float | None = 0.005,
+        learning_rate: float = 0.05,
         max_time: float | None = None,
         max_memory: float | str = "auto",
         keep_rows: bool | Literal["auto"] = "auto",

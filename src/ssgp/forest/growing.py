@@ -1,15 +1,17 @@
 """The skeleton of a tree: where its leaves are, before any row fills them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.wide import fewer_if_wide
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.tree import TreeShape, TreeSkeleton
-from ssgp.rows.bisecting_tree import grow_tree
+from ssgp.rows.bisecting_tree import grow_tree, grow_trees
 from ssgp.rows.blocks import Rows
 
-__all__ = ["grow_skeleton", "n_growing_rows"]
+__all__ = ["grow_skeleton", "grow_together", "n_growing_rows"]
 
 # A tree is grown on at most so many rows, or so many per leaf.
 GROWING_ROWS = 200_000
@@ -41,7 +43,26 @@ def grow_skeleton(
     seeds : pair of int
         Seeds of the cuts and of the sketches.
     """
-    metric = (1.0 / lengthscale).astype(np.float32)
     rng = np.random.default_rng(seeds[0])
-    partition, _ = grow_tree(rows.X, shape.n_leaves, rng, metric, JITTER, rows.y)
+    partition, _ = grow_tree(rows.X, shape.n_leaves, rng, _metric(lengthscale), JITTER, rows.y)
     return TreeSkeleton(partition, features, seeds[1], shape.leaves_per_node)
+
+
+def grow_together(
+    rows: Rows,
+    lengthscale: Array,
+    features: Sequence[LeafFeatures],
+    shape: TreeShape,
+    seeds: Sequence[tuple[int, int]],
+) -> list[TreeSkeleton]:
+    """A tree for each pair of seeds, with features of its own, all grown at once."""
+    rng = np.random.default_rng([seed for seed, _ in seeds])
+    partitions = grow_trees(rows.X, shape.n_leaves, len(seeds), rng, _metric(lengthscale), JITTER, rows.y)
+    return [
+        TreeSkeleton(partition, own_features, seed, shape.leaves_per_node)
+        for partition, own_features, (_, seed) in zip(partitions, features, seeds, strict=True)
+    ]
+
+
+def _metric(lengthscale: Array) -> Array:
+    return (1.0 / lengthscale).astype(np.float32)

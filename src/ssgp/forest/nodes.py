@@ -240,7 +240,7 @@ class NodeSolver:
         row_is_left_out = np.repeat(left_out, sizes.sum(axis=1))
         errors = np.empty((len(self.arrays), len(part.rows.y) if left_out.any() else 0), np.float32)
         for alike in (np.flatnonzero((left_out == o) & (small == s)) for o in (False, True) for s in (False, True)):
-            for chunk in self._chunks(alike, sizes):
+            for chunk in self._chunks(alike, sizes, small):
                 branch = BranchSolver(self, part.rows, chunk, bool(small[chunk[0]]))
                 branch.solve(self.arrays, part.first_leaf)
                 if left_out[chunk[0]]:
@@ -253,10 +253,11 @@ class NodeSolver:
         largest = sizes.max(axis=1)
         return (len(self.arrays) > 1) & (largest > 0) & (largest <= MOST_ROWS_PER_FEATURE * self.features.n_features)
 
-    def _chunks(self, branches: Indices, sizes: Indices) -> Iterator[Indices]:
-        """As many branches at a time as memory allows."""
-        size = self.features.n_features
-        load = np.maximum(sizes.sum(axis=1) * size / FEATURES_AT_ONCE, sizes.shape[1] * size**2 / SUMS_AT_ONCE)
+    def _chunks(self, branches: Indices, sizes: Indices, small: Mask) -> Iterator[Indices]:
+        """As many branches at a time as memory allows; small leaves have no sums of their own."""
+        size, per_branch = self.features.n_features, sizes.shape[1]
+        n_sums = np.where(small, per_branch // self.shape.leaves_per_node[-2:][0], per_branch)
+        load = np.maximum(sizes.sum(axis=1) * size / FEATURES_AT_ONCE, n_sums * size**2 / SUMS_AT_ONCE)
         chunk = np.cumsum(load[branches]).astype(int)
         for number in np.unique(chunk):
             yield branches[chunk == number]

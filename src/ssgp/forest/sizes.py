@@ -44,7 +44,9 @@ MOST_SAMPLED = 4_000_000
 LEAST_SAMPLED = 50_000
 # Sampled rows from which a leaf's place can be told.
 SAMPLED_ROWS_PER_LEAF = 8
-# Bytes of a process that fits parts of trees, and operations of sums over rows from which it is worth its start.
+# Operations of sums over the rows of a tree from which threads do not wait for each other longer than they work.
+LEAST_THREADED_WORK = 3e8
+# Bytes of a process that fits parts of trees, and operations for all trees from which it is worth its start.
 PROCESS_BYTES = 2**26
 LEAST_SHARED_WORK = 1e10
 # Matrices of a node of a branch that is solved: its sums, their factor and its inverse.
@@ -117,7 +119,7 @@ class ForestSizes:
     n_held_out, n_folds : int
         Rows of a fold that calibrates, and how many folds there are.
     trees_at_once : int
-        Trees that may be fitted at the same time.
+        Trees that may be fitted at the same time, as memory allows; one where they are small.
     most_processes : int
         Processes that may share the trees: none where they would be done before these have started.
     """
@@ -176,7 +178,7 @@ def choose_sizes(
         max_iter=STEPS if max_iter == "auto" else max_iter,
         n_held_out=n_held_out,
         n_folds=min(MOST_FOLDS, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0,
-        trees_at_once=memory.working_bytes // needed_for(m),
+        trees_at_once=memory.working_bytes // needed_for(m) if work >= LEAST_THREADED_WORK * trees else 1,
         most_processes=memory.working_bytes // PROCESS_BYTES if work >= LEAST_SHARED_WORK else 0,
     )
 
