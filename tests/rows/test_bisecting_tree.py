@@ -171,3 +171,9 @@ class TestTreesGrownTogether:
         shared = [np.mean(a & b) / np.mean(a) for i, a in enumerate(together) for b in together[:i]]
         assert 0.05 < np.mean(shared) < 0.8
         assert max(shared) < 0.95
+
+    def test_trees_share_no_array(self, rng):
+        """A file does not hold one array for many parts."""
+        _, _, _, trees = self.grown(3, rng)
+        for name in ("directions", "thresholds", "children"):
+            assert not np.shares_memory(getattr(trees[0], name), getattr(trees[1], name))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from math import isqrt
 
 import numpy as np
 
@@ -28,7 +29,7 @@ LEARNING_ROWS = 200_000
 # The bound is probed often, since steps of lengthscales are long, on few blocks, since each costs as much as a step.
 STEPS_PER_PROBE = 25
 BLOCKS_PER_PROBE = 4
-PROBES_PER_PLATEAU = 2
+LEAST_PROBES, MOST_PROBES = 2, 8
 # On a plateau steps go round what they look for, each drawn to the block it sees. Smaller ones settle, over the more
 # steps the more blocks there are: for each step before so many, or so many per block.
 MOST_DECAY = 2.0
@@ -106,7 +107,7 @@ class FrequencyLearner:
                 decay_after_plateau=min(MOST_DECAY, DECAY_PER_BLOCK * self._blocking.n_blocks),
                 steps_per_probe=STEPS_PER_PROBE,
                 blocks_per_probe=BLOCKS_PER_PROBE,
-                probes_per_plateau=PROBES_PER_PLATEAU,
+                probes_per_plateau=min(max(LEAST_PROBES, isqrt(self._blocking.n_blocks)), MOST_PROBES),
             ),
             tail_scales=tail_scales(kernel, settings.sizes.n_frequencies),
         )

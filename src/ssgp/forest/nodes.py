@@ -34,6 +34,8 @@ __all__ = ["LeaveOneOut", "fit_tree"]
 
 # Noise variance over signal variance from which residual sums of squares may be taken from float32 sums.
 NOISY = 0.02
+# Standardised targets beyond which squares are not summed in float32, which ends at 3e38.
+MOST_SINGLE_TARGET = 1e12
 # Rows per feature of the largest leaf up to which leaves are sooner solved in the space of their rows.
 MOST_ROWS_PER_FEATURE = 0.6
 # Numbers of features, and of sums over rows, that are held at once.
@@ -181,7 +183,8 @@ class NodeArrays:
             to_half_precision(self.weights[:, None], deviation),
             to_half_precision(self.sketch, np.full(len(self.count), SKETCH_TOLERANCE)),
             self.count.astype(np.float32),
-            self.rss.astype(np.float32),
+            # One target may be beyond all others together by more than float32 holds.
+            np.minimum(self.rss, np.finfo(np.float32).max).astype(np.float32),
             prior,
         )
 
@@ -294,16 +297,22 @@ class BranchSolver:
         """Whether the rows of each family have to be summed in float64, shape (families,)."""
         n_features, n_frequencies = self.tree.features.n_features, self.tree.features.n_cosines / 2
         per_family = self._counts().reshape(-1, self.leaves_per_family).sum(axis=1)
-        return needs_double(per_family, self.tree.ridge, n_features) | (self.tree.ridge <= NOISY * n_frequencies)
+        largest = self._by_leaf(np.maximum, np.abs(self.rows.y)).reshape(-1, self.leaves_per_family).max(axis=1)
+        precise = needs_double(per_family, self.tree.ridge, n_features) | (largest > MOST_SINGLE_TARGET)
+        return precise | (self.tree.ridge <= NOISY * n_frequencies)
 
     def _counts(self) -> Array:
         """Rows of the leaves, or sums of their weights, shape (leaves,)."""
-        starts, stops = self.rows.bounds[self.leaves], self.rows.bounds[self.leaves + 1]
         if self.rows.weight is None:
-            return (stops - starts).astype(float)
+            return (self.rows.bounds[self.leaves + 1] - self.rows.bounds[self.leaves]).astype(float)
+        return self._by_leaf(np.add, self.rows.weight)
+
+    def _by_leaf(self, combine: np.ufunc, values: Array) -> Array:
+        """Values of the rows (n,), combined for each leaf, shape (leaves,); zero for a leaf without rows."""
+        starts, stops = self.rows.bounds[self.leaves], self.rows.bounds[self.leaves + 1]
         ends = np.stack([starts, stops], axis=1).ravel()
-        sums = np.add.reduceat(np.append(self.rows.weight.astype(float), 0.0), ends)[::2]
-        return np.where(stops > starts, sums, 0.0)
+        combined = combine.reduceat(np.append(values.astype(float), 0.0), ends)[::2]
+        return np.where(stops > starts, combined, 0.0)
 
     def _n_rows(self) -> int:
         return int(np.sum(self.rows.bounds[self.leaves + 1] - self.rows.bounds[self.leaves]))

@@ -136,7 +136,7 @@ def _grow(
         level = children[level].ravel()
         level = level[level >= 0]
     by_tree = zip(np.split(directions, n_trees), np.split(thresholds, n_trees), strict=True)
-    return [BisectingTree(*planes, children) for planes in by_tree], order.reshape(n_trees, n_rows)
+    return [BisectingTree(*planes, children.copy()) for planes in by_tree], order.reshape(n_trees, n_rows)
 
 
 def _first_rows(n_rows: int, n_blocks: int) -> Indices:
