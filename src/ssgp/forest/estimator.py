@@ -95,12 +95,12 @@ default="squared-exponential"
         in common: effects of a day or a category that have too few rows in any one leaf. How much of the correction
         is applied, if any, is decided by rows that were held out.
     max_iter : int or "auto", default="auto"
-        Upper limit of the learning steps; 1,500 by default, of which most tables take 280 to 750.
+        Upper limit of the learning steps; 1,500 by default, of which most small tables take 300 to 800.
     tol : float or None, default=0.005
         Each of two rounds of learning, of at most a third and two thirds of `max_iter`, winds down when the bound has
-        not risen by so many nats per row for 50 steps. That is looked for every 25 steps in the first three fifths of
-        the round. None for never: all steps are taken.
-    learning_rate : float, default=0.05
+        not risen by so many nats per row for 50 steps, or for up to 200 where there are many blocks of rows. That is
+        looked for every 25 steps in the first three fifths of the round. None for never: all steps are taken.
+    learning_rate : float, default=0.04
         Step size of Adam; steps of lengthscales and noise are up to ten times as long where gradients agree.
     max_time : float or None, default=None
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
@@ -227,7 +227,7 @@ default="squared-exponential"
         correct: bool = True,
         max_iter: int | Literal["auto"] = "auto",
         tol: float | None = 0.005,
-        learning_rate: float = 0.05,
+        learning_rate: float = 0.04,
         max_time: float | None = None,
         max_memory: float | str = "auto",
         keep_rows: bool | Literal["auto"] = "auto",
