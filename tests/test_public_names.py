@@ -19,6 +19,8 @@ from helpers import quick, small_forest
 BEFORE = json.loads(Path(__file__).with_name("public_names.json").read_text(encoding="utf-8"))
 # Parameters that have no effect any more and are still taken for one release.
 REMOVED = {"SVBSSGPRegressor": "integrate_weights", "SpectralForestRegressor": "average_prunings"}
+# Defaults that are others than they were.
+CHANGED = {"SpectralForestRegressor": {"tol=0.001": "tol=0.005"}}
 # Commands that only say what to do instead, for one release.
 REMOVED_COMMANDS = {"reproduce"}
 
@@ -71,6 +73,9 @@ def test_constructors_take_the_same_parameters_with_the_same_defaults(name):
         usual = f"{REMOVED[name]}=False"
         assert expected.count(usual) == 1
         expected = expected.replace(usual, f"{REMOVED[name]}='deprecated'")
+    for before, now in CHANGED.get(name, {}).items():
+        assert expected.count(before) == 1
+        expected = expected.replace(before, now)
     assert parameters(getattr(ssgp, name)) == expected
 
 

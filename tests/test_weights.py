@@ -112,9 +112,15 @@ def rms(values):
 @pytest.mark.parametrize("weight", [30.0, 1e3, 1e6, 9e6])
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in {*PASS_THROUGH_ALL_ROWS, "blocks of pic"}])
 def test_a_table_seen_many_times_is_learned(name, weight):
-    usual, _ = errors_after(EVERY[name](), None)
-    error, _ = errors_after(EVERY[name](), np.full(N_ROWS, weight))
-    assert rms(error) < 1.5 * rms(usual) + 0.1
+    """By the median of three seeds: runs this short end here and there."""
+
+    def error(weights):
+        models = [EVERY[name]() for _ in range(3)]
+        for seed, model in enumerate(models):
+            model.set_params(**{key: seed for key in model.get_params() if key.endswith("random_state")})
+        return np.median([rms(errors_after(model, weights)[0]) for model in models])
+
+    assert error(np.full(N_ROWS, weight)) < 1.5 * error(None) + 0.1
 
 
 @pytest.mark.slow

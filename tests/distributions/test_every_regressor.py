@@ -68,7 +68,8 @@ class Density:
     def __init__(self, row):
         self._row, middle, width = row, float(row.mean()[0]), float(row.std()[0])
         # Where to look, as integrals over a line need to be told: steps and narrow peaks lie between these.
-        self._points = [middle + k * width for k in (-8.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 8.0)]
+        away = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0])
+        self._points = (middle + width * np.concatenate([-away[::-1], [0.0], away])).tolist()
 
     def __call__(self, y):
         return float(self._row.pdf(y)[0])
