@@ -99,9 +99,11 @@ default="squared-exponential"
     tol : float or None, default=0.005
         Each of two rounds of learning, of at most a third and two thirds of `max_iter`, winds down when the bound has
         not risen by so many nats per row for 50 steps, or for up to 200 where there are many blocks of rows. That is
-        looked for every 25 steps in the first three fifths of the round. None for never: all steps are taken.
+        looked for every 25 steps in the first three fifths of the round. None for never: all steps are taken, as they
+        are on tables of 100,000 rows and more.
     learning_rate : float, default=0.04
-        Step size of Adam; steps of lengthscales and noise are up to ten times as long where gradients agree.
+        Step size of Adam; up to 100,000 rows, steps of lengthscales and noise are up to ten times as long where
+        gradients agree.
     max_time : float or None, default=None
         Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
         depend on the machine's speed.

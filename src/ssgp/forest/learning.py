@@ -1,7 +1,7 @@
 """The frequencies of a forest, learned by stochastic ascent of the bound of local models."""
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from math import isqrt
 
 import numpy as np
@@ -11,6 +11,7 @@ from ssgp._utils.budget import Budget, seconds_of
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest, target_correlations
 from ssgp.engine.threads import one_blas_thread
 from ssgp.forest.settings import ForestSettings
+from ssgp.forest.sizes import LARGE
 from ssgp.rows.blocking import Blocking, SampledBlocking
 from ssgp.rows.blocks import Rows
 from ssgp.saving.contents import array, fixed_tuple, list_of, number
@@ -18,7 +19,7 @@ from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS, tail_scales
 from ssgp.spectrum.learner import Learner
 from ssgp.spectrum.objectives import LocalObjective
-from ssgp.spectrum.optimizers import EagerAdam
+from ssgp.spectrum.optimizers import Adam, EagerAdam, Optimizer
 from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
 from ssgp.spectrum.trainer import Schedule
 
@@ -94,7 +95,7 @@ class FrequencyLearner:
             objective=LocalObjective(trend=True, trend_inputs=self.trend_inputs),
             base=Normal(),
             learn_hyperparameters=True,
-            make_optimizer=partial(EagerAdam, settings.learning_rate, self.rows.X.shape[1]),
+            make_optimizer=self._make_optimizer,
             minibatch="blocks",
             partition_metric="learned",
             plain_metric=np.ones(self.rows.X.shape[1]),
@@ -103,7 +104,7 @@ class FrequencyLearner:
             draws_per_step=1,
             schedule=Schedule(
                 max_iter,
-                settings.tol,
+                None if self._is_large else settings.tol,
                 decay_after_plateau=min(MOST_DECAY, DECAY_PER_BLOCK * self._blocking.n_blocks),
                 steps_per_probe=STEPS_PER_PROBE,
                 blocks_per_probe=BLOCKS_PER_PROBE,
@@ -111,6 +112,16 @@ class FrequencyLearner:
             ),
             tail_scales=tail_scales(kernel, settings.sizes.n_frequencies),
         )
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether the table is one whose trees take many times as long as all learning steps, which all pay there."""
+        return len(self.rows.y) >= LARGE
+
+    def _make_optimizer(self) -> Optimizer:
+        """Adam, which takes long steps where gradients agree so that there may be few of them."""
+        rate = self.settings.learning_rate
+        return Adam(rate) if self._is_large else EagerAdam(rate, self.rows.X.shape[1])
 
     def learn(
         self, kernel: str, parameters: Parameters, bounds: list[float], after_step: Callable[[float], bool]
