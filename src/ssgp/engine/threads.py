@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -12,7 +12,14 @@ from weakref import WeakKeyDictionary
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_forked_process", "map_in_threads", "n_threads", "one_blas_thread", "openmp_threads"]
+__all__ = [
+    "in_forked_process",
+    "map_in_threads",
+    "n_threads",
+    "one_blas_thread",
+    "openmp_threads",
+    "with_one_blas_thread",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -40,18 +47,14 @@ def map_in_threads(function: Callable[[Item], Result], items: Iterable[Item], n_
     if number < 2:
         return [function(item) for item in items]
     in_threads: Any = Parallel(number, prefer="threads", require="sharedmem")
-    work = _with_one_blas_thread(function) if _blas_limit.holds_here() else function
+    work = partial(with_one_blas_thread, function) if _blas_limit.holds_here() else function
     return list(in_threads(delayed(work)(item) for item in items))
 
 
-def _with_one_blas_thread(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
-    """The same function, limited in the thread that calls it: some libraries count threads per calling thread."""
-
-    def limited(item: Item) -> Result:
-        with one_blas_thread():
-            return function(item)
-
-    return limited
+def with_one_blas_thread(function: Callable[[Item], Result], item: Item) -> Result:
+    """What a function returns, limited in the thread that calls it: some libraries count threads per calling thread."""
+    with one_blas_thread():
+        return function(item)
 
 
 @contextmanager

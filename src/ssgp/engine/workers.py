@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
 
-from ssgp.engine.threads import in_forked_process, one_blas_thread
+from ssgp.engine.threads import in_forked_process, with_one_blas_thread
 
 __all__ = ["ProcessWorkers", "ThreadWorkers", "Workers", "process_workers"]
 
@@ -27,7 +27,10 @@ WAITING = 2
 # Processes that have had nothing to do for so many seconds end.
 IDLE_SECONDS = 60
 # Linear algebra has one thread in each process.
-ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP", "BLIS", "VECLIB_MAXIMUM")}
+ONE_THREAD = {
+    **{f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP", "BLIS")},
+    "VECLIB_MAXIMUM_THREADS": "1",
+}
 
 
 class Workers(Protocol):
@@ -55,7 +58,7 @@ class ThreadWorkers:
         if self.number < 2:
             return [function(item) for item in items]
         with ThreadPoolExecutor(self.number) as pool:
-            return _collect(pool.submit, partial(_with_one_blas_thread, function), items, self.number)
+            return _collect(pool.submit, partial(with_one_blas_thread, function), items, self.number)
 
 
 class ProcessWorkers:
@@ -76,7 +79,7 @@ class ProcessWorkers:
         items, n_ended = list(items), self._n_ended
         try:
             submit = _pool.of(self.number).submit
-            return _collect(submit, partial(_with_one_blas_thread, function), items, self.number)
+            return _collect(submit, partial(with_one_blas_thread, function), items, self.number)
         except (BrokenExecutor, OSError):
             if self._n_ended > n_ended:
                 raise
@@ -102,11 +105,6 @@ def _collect(
         for future in futures:
             future.cancel()
     return results
-
-
-def _with_one_blas_thread(function: Callable[[Item], Result], item: Item) -> Result:
-    with one_blas_thread():
-        return function(item)
 
 
 class _Pool:
