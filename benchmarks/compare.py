@@ -14,27 +14,40 @@ import numpy as np
 
 from benchmarks.common import parser, run_benchmark
 from experiments.machine import peak_memory
-from experiments.measures import score_predictions
+from experiments.measures import LEVEL, score_calibration, score_distribution
 from experiments.study import Cell, Row, Study
 from experiments.tables import SMALL, SPLITS
 
 __all__ = ["COLUMNS", "FOLDS", "SUITE", "Comparison", "cells", "measure"]
 
 FOLDS = 3
-EVERYWHERE = ["spectral forest", "LightGBM", "LightGBM quantile", "histogram boosting"]
+EVERYWHERE = ["spectral forest", "LightGBM", "LightGBM tuned", "LightGBM quantile", "CatBoost", "histogram boosting"]
 SUITE: dict[str, list[str]] = {
-    **{name: [*EVERYWHERE, "NGBoost", "exact GP", "SVGP"] for name in SMALL},
-    "kin40k": [*EVERYWHERE, "NGBoost", "exact GP", "SVGP"],
-    "aimpeak": [*EVERYWHERE, "LightGBM 127 x 3000", "NGBoost", "SVGP"],
-    "blog": [*EVERYWHERE, "NGBoost"],
+    **{name: [*EVERYWHERE, "quantile forest", "NGBoost", "exact GP", "SVGP"] for name in SMALL},
+    "kin40k": [*EVERYWHERE, "quantile forest", "NGBoost", "exact GP", "SVGP"],
+    "aimpeak": [*EVERYWHERE, "quantile forest", "LightGBM 127 x 3000", "NGBoost", "SVGP"],
+    "blog": [*EVERYWHERE, "quantile forest", "NGBoost"],
     "flights": [*EVERYWHERE, "LightGBM 255 x 300", "LightGBM 255 x 2000"],
-    "airline": ["spectral forest", "LightGBM 255 x 3000", "LightGBM 1023 x 600"],
+    "airline": ["spectral forest", "CatBoost", "LightGBM 255 x 3000", "LightGBM 1023 x 600"],
 }
 VARIANTS = ["forest, exact covariances", "forest, not shrunk"]
 VARIANT_TABLES = ["flights", "aimpeak", "kin40k", "elevators"]
 FOLDED = (*SMALL, "kin40k")
 # What is shown of a cell, with the digits after the point in the report.
-COLUMNS = {"rmse": 4, "mnlp": 3, "crps": 4, "coverage": 3, "fit_s": 1, "predict_s": 2, "peak_gb": 2}
+COLUMNS = {
+    "rmse": 4,
+    "mnlp": 3,
+    "crps": 4,
+    "coverage": 3,
+    "coverage_50": 3,
+    "coverage_80": 3,
+    "coverage_90": 3,
+    "coverage_99": 3,
+    "pit_distance": 3,
+    "fit_s": 1,
+    "predict_s": 2,
+    "peak_gb": 2,
+}
 
 
 @dataclass(frozen=True)
@@ -76,9 +89,9 @@ def measure(folder: Path | None, cell: Comparison) -> list[Row]:
     row: dict[str, Any] = {
         "n_train": len(data.y_train),
         "n_test": len(data.y_test),
-        **score_predictions(data.y_test, outcome.mean, outcome.log_density, outcome.interval),
-        "crps": None if outcome.crps is None else float(np.mean(outcome.crps)),
-        "width": float(np.mean(outcome.interval[:, 1] - outcome.interval[:, 0])),
+        **score_distribution(data.y_test, outcome.predicted),
+        **score_calibration(data.y_test, outcome.predicted),
+        "width": float(np.diff(outcome.predicted.interval(LEVEL)).mean()),
         "target_deviation": float(data.y_train.std()),
         "fit_s": outcome.fit_s,
         "predict_s": outcome.predict_s,

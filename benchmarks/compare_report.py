@@ -34,8 +34,9 @@ def means(results: Results) -> Means:
 
 
 def _mean(rows: list[Row], name: str) -> float | None:
-    values = [row[name] for row in rows]
-    return None if None in values else float(np.mean(values))
+    # Rows of earlier runs lack columns that have come since.
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return float(np.mean(values)) if len(values) == len(rows) else None
 
 
 def markdown(compared: Means) -> str:

@@ -5,14 +5,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.common import OBJECTIVES, Objective, options, run_benchmark
-from experiments.measures import LEVEL, held_out_deviation, score, score_predictions, timed
+from experiments.measures import held_out_deviation, score, score_distribution, timed
 from experiments.study import Cell, Row, Study
 from ssgp import SVBSSGPRegressor
 from ssgp.datasets import Split, load_flights
+from ssgp.distributions import NormalDistribution
 
 SETTINGS: dict[str, Any] = {"n_frequencies": 20, "n_blocks": 256, "n_draws": 5, "n_jobs": -1}
 # Test conditionals of each objective; the local one has a single model.
@@ -51,8 +51,7 @@ def boosting(data: Split, seed: int) -> Row:
     model, fit_s = timed(lambda: make().fit(data.X_train, data.y_train))
     mean, predict_s = timed(lambda: model.predict(data.X_test))
     std = held_out_deviation(make, data.X_train, data.y_train)
-    interval = np.stack(norm.interval(LEVEL, mean, std), axis=1)
-    scores = score_predictions(data.y_test, mean, norm.logpdf(data.y_test, mean, std), interval)
+    scores = score_distribution(data.y_test, NormalDistribution.of(mean, np.full(len(mean), std)))
     return {**scores, "fit_s": fit_s, "predict_s": predict_s}
 
 

@@ -5,51 +5,48 @@ tenth of the training rows, by a second model that has not seen them (not counte
 """
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scoringrules as sr
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import norm
 
+from benchmarks.quantiles import LEVELS, Quantiles
 from experiments.machine import peak_memory
 from experiments.measures import held_out_deviation, timed
 from ssgp import SpectralForestRegressor
 from ssgp.datasets import Split
+from ssgp.distributions import NormalDistribution
 
-__all__ = ["METHODS", "Outcome"]
+__all__ = ["METHODS", "MOST_ROUNDS", "PATIENCE", "Outcome", "held_out_rows", "normal"]
 
 Array = NDArray[np.float64]
-LEVELS = np.array([0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975])
+# Rounds of boosting that stops early, and rounds without a gain after which it stops.
+MOST_ROUNDS, PATIENCE = 5000, 50
+# Leaves and learning rates that LightGBM is tuned over, many leaves where there are rows for them.
+TUNED = ((31, 0.05), (15, 0.05), (127, 0.05), (255, 0.1), (1023, 0.1))
+LEAST_ROWS_PER_LEAF = 40
 
 
 @dataclass
 class Outcome:
-    """What a method predicted, and what it took."""
+    """What a method predicted, as `ssgp.metrics` takes it, and what it took."""
 
-    mean: Array
-    log_density: Array | None
-    crps: Array | None
-    interval: Array
+    predicted: Any
     fit_s: float
     predict_s: float
     about: dict[str, Any] = field(default_factory=dict)
 
 
-def _normal(data: Split, mean: Array, std: Array, fit_s: float, predict_s: float, **about: Any) -> Outcome:  # noqa: ANN401
-    half = ndtri(0.975) * std
-    return Outcome(
-        mean,
-        norm.logpdf(data.y_test, mean, std),
-        np.asarray(sr.crps_normal(data.y_test, mean, std)),
-        np.stack([mean - half, mean + half], axis=1),
-        fit_s,
-        predict_s,
-        about,
-    )
+def normal(mean: Array, std: Array | float) -> NormalDistribution:
+    """Normal predictions of means (n,) and deviations, one or (n,)."""
+    return NormalDistribution.of(mean, np.broadcast_to(std, np.shape(mean)))
+
+
+def held_out_rows(n_rows: int) -> NDArray[np.bool_]:
+    """A tenth of the training rows, at random, by which boosting stops and deviations are judged."""
+    return np.random.default_rng(0).random(n_rows) < 0.1
 
 
 def _with_constant_deviation(make: Callable[[], Any], data: Split) -> Outcome:
@@ -57,20 +54,16 @@ def _with_constant_deviation(make: Callable[[], Any], data: Split) -> Outcome:
     mean, predict_s = timed(lambda: model.predict(data.X_test))
     peak = peak_memory()
     std = held_out_deviation(make, data.X_train, data.y_train)
-    return _normal(data, mean, np.full(len(mean), std), fit_s, predict_s, peak_gb=peak)
+    return Outcome(normal(mean, std), fit_s, predict_s, {"peak_gb": peak})
 
 
 def forest(data: Split, **settings: Any) -> Outcome:  # noqa: ANN401  the estimator's
     model, fit_s = timed(lambda: SpectralForestRegressor(random_state=0, **settings).fit(data.X_train, data.y_train))
-    mean, predict_s = timed(lambda: model.predict(data.X_test))
+    _, predict_s = timed(lambda: model.predict(data.X_test))
     _, predict_std_s = timed(lambda: model.predict(data.X_test, return_std=True))
     peak = peak_memory()
-    draws = model.sample_y(data.X_test, 200)
     return Outcome(
-        np.asarray(mean),
-        model.log_prob(data.X_test, data.y_test),
-        np.asarray(sr.crps_ensemble(data.y_test, draws, estimator="pwm")),
-        model.predict_interval(data.X_test),
+        model.predict_distribution(data.X_test),
         fit_s,
         predict_s,
         {
@@ -96,23 +89,37 @@ def lightgbm(leaves: int, rounds: int) -> Callable[[Split], Outcome]:
 
 def lightgbm_stopped(data: Split) -> Outcome:
     """Rounds by early stopping on a tenth of the rows, then all rows: what a careful user does."""
+    return _best_lightgbm(data, TUNED[:1])
+
+
+def lightgbm_tuned(data: Split) -> Outcome:
+    """As above, with the number of leaves and the learning rate that are best for that tenth."""
+    most = len(data.y_train) / LEAST_ROWS_PER_LEAF
+    return _best_lightgbm(data, [setting for setting in TUNED if setting[0] <= max(most, TUNED[0][0])])
+
+
+def _best_lightgbm(data: Split, settings: Sequence[tuple[int, float]]) -> Outcome:
     from lightgbm import LGBMRegressor, early_stopping
 
-    settings: dict[str, Any] = {"learning_rate": 0.05, "verbose": -1, "random_state": 0}
-    held_out = np.random.default_rng(0).random(len(data.y_train)) < 0.1
+    held_out = held_out_rows(len(data.y_train))
+    X, y = data.X_train[held_out], data.y_train[held_out]
 
-    def fit() -> tuple[Any, float]:
-        rest = (data.X_train[~held_out], data.y_train[~held_out])
-        X, y = data.X_train[held_out], data.y_train[held_out]
-        first = LGBMRegressor(n_estimators=5000, **settings)
-        first.fit(*rest, eval_set=[(X, y)], callbacks=[early_stopping(50, verbose=False)])
-        std = float(np.std(y - first.predict(X)))
-        rounds = max(1, first.best_iteration_ or 5000)
-        return LGBMRegressor(n_estimators=rounds, **settings).fit(data.X_train, data.y_train), std
+    def stop_early(leaves: int, rate: float) -> tuple[float, dict[str, Any]]:
+        """Deviation of the errors on the tenth, and the settings that led there."""
+        chosen = {"num_leaves": leaves, "learning_rate": rate, "verbose": -1, "random_state": 0}
+        first = LGBMRegressor(n_estimators=MOST_ROUNDS, **chosen)
+        callbacks = [early_stopping(PATIENCE, verbose=False)]
+        first.fit(data.X_train[~held_out], data.y_train[~held_out], eval_set=[(X, y)], callbacks=callbacks)
+        rounds = max(1, first.best_iteration_ or MOST_ROUNDS)
+        return float(np.std(y - first.predict(X))), {**chosen, "n_estimators": rounds}
 
-    (model, std), fit_s = timed(fit)
+    def fit() -> tuple[Any, float, dict[str, Any]]:
+        std, best = min((stop_early(*setting) for setting in settings), key=lambda found: found[0])
+        return LGBMRegressor(**best).fit(data.X_train, data.y_train), std, best
+
+    (model, std, best), fit_s = timed(fit)
     mean, predict_s = timed(lambda: model.predict(data.X_test))
-    return _normal(data, mean, np.full(len(mean), std), fit_s, predict_s)
+    return Outcome(normal(mean, std), fit_s, predict_s, {"leaves": best["num_leaves"], "rounds": best["n_estimators"]})
 
 
 def lightgbm_quantile(data: Split) -> Outcome:
@@ -128,21 +135,39 @@ def lightgbm_quantile(data: Split) -> Outcome:
         ]
 
     models, fit_s = timed(fit)
-    quantiles, predict_s = timed(
-        lambda: np.sort(np.stack([model.predict(data.X_test) for model in models], axis=1), axis=1)
-    )
-    crps = _crps_of_quantiles(data.y_test, quantiles)
-    return Outcome(quantiles[:, 3], None, crps, quantiles[:, [0, -1]], fit_s, predict_s)
+    quantiles, predict_s = timed(lambda: np.stack([model.predict(data.X_test) for model in models], axis=1))
+    return Outcome(Quantiles(LEVELS, quantiles), fit_s, predict_s)
 
 
-def _crps_of_quantiles(y: Array, quantiles: Array) -> Array:
-    """Twice the integral of the pinball loss over its level, by trapezoids: 3 % too low for a normal distribution.
+def catboost(data: Split) -> Outcome:
+    """CatBoost's mean and variance (RMSEWithUncertainty): rounds by early stopping on a tenth, then all rows."""
+    from catboost import CatBoostRegressor
 
-    (The mean over levels that are not evenly spaced, which scoringrules gives, would be 24 % too low.)
-    """
-    loss = np.asarray(sr.quantile_score(y[:, None], quantiles, LEVELS))
-    ends = np.zeros((len(y), 1))
-    return 2 * np.trapezoid(np.hstack([ends, loss, ends]), np.concatenate([[0.0], LEVELS, [1.0]]), axis=1)
+    settings: dict[str, Any] = {"loss_function": "RMSEWithUncertainty", "learning_rate": 0.05, "random_seed": 0}
+    settings |= {"verbose": False, "allow_writing_files": False}
+    held_out = held_out_rows(len(data.y_train))
+
+    def fit() -> Any:  # noqa: ANN401
+        first = CatBoostRegressor(iterations=MOST_ROUNDS, early_stopping_rounds=PATIENCE, **settings)
+        tenth = (data.X_train[held_out], data.y_train[held_out])
+        first.fit(data.X_train[~held_out], data.y_train[~held_out], eval_set=tenth)
+        rounds = (first.get_best_iteration() or 0) + 1
+        return CatBoostRegressor(iterations=rounds, **settings).fit(data.X_train, data.y_train)
+
+    model, fit_s = timed(fit)
+    (mean, variance), predict_s = timed(lambda: model.predict(data.X_test).T)
+    return Outcome(normal(mean, np.sqrt(variance)), fit_s, predict_s, {"rounds": model.tree_count_})
+
+
+def quantile_forest(data: Split) -> Outcome:
+    """Meinshausen's quantile regression forest: every training row of a leaf counts, with five at least."""
+    from quantile_forest import RandomForestQuantileRegressor
+
+    model = RandomForestQuantileRegressor(min_samples_leaf=5, max_samples_leaf=None, n_jobs=-1, random_state=0)
+    _, fit_s = timed(lambda: model.fit(data.X_train, data.y_train))
+    mean, predict_s = timed(lambda: model.predict(data.X_test, quantiles="mean"))
+    quantiles, predict_std_s = timed(lambda: model.predict(data.X_test, quantiles=LEVELS.tolist()))
+    return Outcome(Quantiles(LEVELS, quantiles, mean), fit_s, predict_s, {"predict_std_s": predict_std_s})
 
 
 def histogram_boosting(data: Split) -> Outcome:
@@ -155,8 +180,8 @@ def ngboost(data: Split) -> Outcome:
     from ngboost import NGBRegressor
 
     model, fit_s = timed(lambda: NGBRegressor(verbose=False, random_state=0).fit(data.X_train, data.y_train))
-    normal, predict_s = timed(lambda: model.pred_dist(data.X_test))
-    return _normal(data, normal.loc, normal.scale, fit_s, predict_s)
+    law, predict_s = timed(lambda: model.pred_dist(data.X_test))
+    return Outcome(normal(law.loc, law.scale), fit_s, predict_s)
 
 
 def exact_gp(data: Split, most_rows: int = 2000) -> Outcome:
@@ -173,7 +198,7 @@ def exact_gp(data: Split, most_rows: int = 2000) -> Outcome:
     model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
     _, fit_s = timed(lambda: model.fit(scaler.transform(data.X_train[part]), data.y_train[part]))
     (mean, std), predict_s = timed(lambda: model.predict(scaler.transform(data.X_test), return_std=True))
-    return _normal(data, mean, std, fit_s, predict_s)
+    return Outcome(normal(mean, std), fit_s, predict_s)
 
 
 def svgp(data: Split) -> Outcome:
@@ -182,18 +207,21 @@ def svgp(data: Split) -> Outcome:
 
     model, fit_s = timed(lambda: fit_svgp(data.X_train, data.y_train))
     (mean, std), predict_s = timed(lambda: predict_svgp(model, data.X_test))
-    return _normal(data, mean, std, fit_s, predict_s)
+    return Outcome(normal(mean, std), fit_s, predict_s)
 
 
 METHODS: dict[str, Callable[[Split], Outcome]] = {
     "spectral forest": forest,
     "LightGBM": lightgbm_stopped,
+    "LightGBM tuned": lightgbm_tuned,
     "LightGBM 255 x 300": lightgbm(255, 300),
     "LightGBM 255 x 2000": lightgbm(255, 2000),
     "LightGBM 255 x 3000": lightgbm(255, 3000),
     "LightGBM 1023 x 600": lightgbm(1023, 600),
     "LightGBM 127 x 3000": lightgbm(127, 3000),
     "LightGBM quantile": lightgbm_quantile,
+    "CatBoost": catboost,
+    "quantile forest": quantile_forest,
     "histogram boosting": histogram_boosting,
     "NGBoost": ngboost,
     "exact GP": exact_gp,

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from benchmarks.common import parser, print_command, run_benchmark
 from benchmarks.regressors import FOREST, METHODS, available, in_threads, make_regressor
 from experiments.machine import peak_memory
-from experiments.measures import LEVEL, held_out_deviation, score, score_predictions, timed
+from experiments.measures import LEVEL, held_out_deviation, score, score_distribution, timed
 from experiments.study import Cell, Row, Study
 from experiments.tables import FOLDER_VARIABLE, load_airline
 from ssgp.datasets import Split, load_flights
+from ssgp.distributions import NormalDistribution
 
 __all__ = ["Length", "Width", "draw_wide", "measure_length", "measure_width", "milliseconds", "table_of"]
 
@@ -125,8 +125,7 @@ def _fit_and_score(method: str, n_threads: int, data: Split) -> tuple[Any, Row]:
         scores = score(model, data.X_test, data.y_test)
     else:
         mean, std = model.predict(data.X_test), held_out_deviation(make, data.X_train, data.y_train)
-        interval = np.stack(norm.interval(LEVEL, mean, std), axis=1)
-        scores = score_predictions(data.y_test, mean, norm.logpdf(data.y_test, mean, std), interval)
+        scores = score_distribution(data.y_test, NormalDistribution.of(mean, np.full(len(mean), std)))
     return model, {"fit_s": fit_s, **scores, "peak_gb": peak, "loaded_gb": loaded}
 
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
 from ssgp import SpectralForestRegressor
 from ssgp.datasets import Split, load_flights
-from ssgp.metrics import rmse
+from ssgp.distributions import Distribution, NormalDistribution
+from ssgp.metrics import coverage, log_score, rmse
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -34,30 +33,24 @@ def peer(model: Any, data: Split) -> dict[str, Any]:  # noqa: ANN401  any scikit
     unseen = np.arange(len(data.y_train)) % 10 == 0
     blind = model.fit(data.X_train[~unseen], data.y_train[~unseen])
     std = np.std(data.y_train[unseen] - blind.predict(data.X_train[unseen]))
-    return {
-        "rmse": rmse(data.y_test, mean),
-        "mnlp": -np.mean(norm.logpdf(data.y_test, mean, std)),
-        "pit": norm.cdf(data.y_test, mean, std),
-        "seconds": seconds,
-    }
+    return {**scores(data, NormalDistribution.of(mean, np.full(len(mean), std))), "seconds": seconds}
 
 
 def ours(model: SpectralForestRegressor, data: Split) -> dict[str, Any]:
     start = time.perf_counter()
     mean = model.fit(data.X_train, data.y_train).predict(data.X_test)
     seconds = time.perf_counter() - start
+    return {**scores(data, model.predict_distribution(data.X_test)), "seconds": seconds, "mean": mean}
+
+
+def scores(data: Split, predicted: Distribution) -> dict[str, Any]:
+    """Error, log score, and the shares of flights inside their intervals of all levels."""
     return {
-        "rmse": rmse(data.y_test, np.asarray(mean)),
-        "mnlp": -np.mean(model.log_prob(data.X_test, data.y_test)),
-        "pit": model.cdf(data.X_test, data.y_test),
-        "seconds": seconds,
-        "mean": mean,
+        "rmse": rmse(data.y_test, predicted.mean()),
+        "mnlp": log_score(data.y_test, predicted),
+        "covered": coverage(data.y_test, predicted, level=LEVELS),
+        "headline": coverage(data.y_test, predicted, level=(0.95, 0.5)),
     }
-
-
-def covered(pit: NDArray, level: float) -> float:
-    """Share of flights inside the central interval of that level."""
-    return float(np.mean(np.abs(pit - 0.5) <= level / 2))
 
 
 def draw(path: Path, model: SpectralForestRegressor, data: Split, results: dict[str, dict[str, Any]]) -> None:
@@ -76,7 +69,7 @@ def draw(path: Path, model: SpectralForestRegressor, data: Split, results: dict[
     styles = {"spectral forest": {"color": ACCENT, "lw": 2}, "LightGBM": {"color": INK, "lw": 1.2, "ls": "--"}}
     for name, style in styles.items():
         if name in results:
-            middle.plot(LEVELS, [covered(results[name]["pit"], level) for level in LEVELS], label=name, **style)
+            middle.plot(LEVELS, results[name]["covered"], label=name, **style)
     middle.set(xlabel="nominal coverage", ylabel="share of test flights inside", xlim=(0, 1), ylim=(0, 1))
     middle.legend(frameon=False, fontsize=8)
     middle.set_title("calibration", fontsize=10)
@@ -113,7 +106,7 @@ def main() -> None:
     results["spectral forest"] = ours(model, data)
     print(f"\n{'':<18}{'RMSE':>8}{'MNLP':>8}{'95 % covers':>14}{'50 % covers':>14}{'time':>9}")
     for name, result in results.items():
-        inside = [100 * covered(result["pit"], level) for level in (0.95, 0.5)]
+        inside = 100 * result["headline"]
         print(
             f"{name:<18}{result['rmse']:>8.2f}{result['mnlp']:>8.3f}{inside[0]:>12.1f} %{inside[1]:>12.1f} %"
             f"{result['seconds']:>7.1f} s"

@@ -11,7 +11,7 @@ __all__ = ["load_average", "machine", "peak_memory", "versions", "voluntary_swit
 
 PACKAGES = ("ssgp", "numpy", "scipy", "scikit-learn")
 # Peers count where the process has imported them.
-PEERS = ("lightgbm", "ngboost", "gpytorch", "torch")
+PEERS = ("lightgbm", "catboost", "quantile_forest", "ngboost", "gpytorch", "torch")
 
 
 def versions() -> str:

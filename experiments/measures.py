@@ -8,13 +8,23 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ssgp.metrics import rmse
+from ssgp.metrics import coverage, crps, log_score, pit, pit_uniformity, rmse
 
-__all__ = ["LEVEL", "Clock", "held_out_deviation", "score", "score_predictions", "timed"]
+__all__ = [
+    "LEVEL",
+    "LEVELS",
+    "Clock",
+    "held_out_deviation",
+    "score",
+    "score_calibration",
+    "score_distribution",
+    "timed",
+]
 
 Value = TypeVar("Value")
-# Share of the targets that intervals should cover.
+# Share of the targets that intervals should cover; all shares by which calibration is judged.
 LEVEL = 0.95
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 
 
 class Clock:
@@ -58,25 +68,33 @@ def score(model: Any, X: ArrayLike, y: NDArray, **how: Any) -> dict[str, Any]:  
     Parameters
     ----------
     model : regressor
-        Fitted; every regressor of the library has the three methods that are asked.
+        Fitted, and of the library.
     X : array-like of shape (n, d)
         Inputs.
     y : array of shape (n,)
         Targets.
     **how
-        What the model's methods take besides: `gamma`, `blocks`.
+        What `predict_distribution` takes besides: `gamma`, `blocks`.
     """
-    interval = model.predict_interval(X, LEVEL, **how)
-    return score_predictions(y, model.predict(X, **how), model.log_prob(X, y, **how), interval)
+    return score_distribution(y, model.predict_distribution(X, **how))
 
 
-def score_predictions(y: NDArray, mean: NDArray, log_density: NDArray | None, interval: NDArray) -> dict[str, Any]:
-    """RMSE, MNLP and cover of means (n,), log densities (n,) or None, and 95 % intervals (n, 2)."""
-    low, high = interval.T
+def score_distribution(y: NDArray, predicted: Any) -> dict[str, Any]:  # noqa: ANN401  as `ssgp.metrics` takes it
+    """RMSE, MNLP and cover of 95 % intervals of predictive distributions; those without a density have no MNLP."""
     return {
-        "rmse": rmse(y, mean),
-        "mnlp": None if log_density is None else float(-np.mean(log_density)),
-        "coverage": float(np.mean((low <= y) & (y <= high))),
+        "rmse": rmse(y, predicted.mean()),
+        "mnlp": log_score(y, predicted) if hasattr(predicted, "logpdf") else None,
+        "coverage": coverage(y, predicted, level=LEVEL),
+    }
+
+
+def score_calibration(y: NDArray, predicted: Any) -> dict[str, float]:  # noqa: ANN401
+    """CRPS, cover of intervals of all `LEVELS`, and the distance of the PIT from uniform."""
+    shares = np.asarray(coverage(y, predicted, level=LEVELS))
+    return {
+        "crps": crps(y, predicted),
+        **{f"coverage_{100 * level:.0f}": float(share) for level, share in zip(LEVELS, shares, strict=True)},
+        "pit_distance": pit_uniformity(pit(y, predicted)).distance,
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ssgp import SVBSSGPRegressor
 from ssgp.datasets import _day_of_week, load_flights
-from ssgp.metrics import coverage, mnlp, rmse
+from ssgp.metrics import coverage, log_score, rmse
 
 pytestmark = pytest.mark.slow
 
@@ -55,10 +55,10 @@ def test_flights_are_predicted_best_from_local_data(flights):
 
 def test_flights_with_the_local_objective(flights):
     model = SVBSSGPRegressor(20, objective="local", n_blocks=256, n_draws=5, max_iter=1000, random_state=0, n_jobs=-1)
-    mean, std = model.fit(flights.X_train, flights.y_train).predict(flights.X_test, return_std=True)
-    assert rmse(flights.y_test, mean) < 35.7
-    assert mnlp(flights.y_test, mean, std) < 5.0
-    assert 0.94 < coverage(flights.y_test, mean, std) < 0.98
+    predicted = model.fit(flights.X_train, flights.y_train).predict_distribution(flights.X_test)
+    assert rmse(flights.y_test, predicted.mean()) < 35.7
+    assert log_score(flights.y_test, predicted) < 5.0
+    assert 0.94 < coverage(flights.y_test, predicted) < 0.98
 
 
 def test_aimpeak_in_the_authors_blocks(aimpeak):
@@ -67,6 +67,6 @@ def test_aimpeak_in_the_authors_blocks(aimpeak):
     y, test = table["speed_kmh"], table["split"] == 1
     model = SVBSSGPRegressor(20, objective="local", n_draws=20, max_iter=1500, random_state=0, n_jobs=-1)
     model.fit(X[~test], y[~test], blocks=table["block"][~test])
-    mean, std = model.predict(X[test], return_std=True)
-    assert rmse(y[test], mean) < 8.1
-    assert mnlp(y[test], mean, std) < 3.5
+    predicted = model.predict_distribution(X[test])
+    assert rmse(y[test], predicted.mean()) < 8.1
+    assert log_score(y[test], predicted) < 3.5

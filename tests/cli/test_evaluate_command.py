@@ -10,6 +10,7 @@ from sklearn.metrics import mean_absolute_error, r2_score
 
 import ssgp
 from ssgp import metrics
+from ssgp.distributions import NormalDistribution
 from ssgp.saved_models import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")
@@ -55,11 +56,11 @@ class TestEvaluate:
         found = json.loads(run("evaluate", folder / "m", folder / "new.csv", "--json")[1])["baseline"]
         train = mixed(300)["height"].drop_null().to_numpy()
         y = mixed(300, seed=1)["height"].drop_null().to_numpy()
-        mean, std = np.full(len(y), train.mean()), np.full(len(y), train.std())
+        constant = NormalDistribution.of(np.full(len(y), train.mean()), np.full(len(y), train.std()))
         assert found["of"] == "the training rows"
-        assert found["rmse"] == pytest.approx(metrics.rmse(y, mean))
-        assert found["mnlp"] == pytest.approx(metrics.mnlp(y, mean, std))
-        assert found["intervals"][2]["coverage"] == pytest.approx(metrics.coverage(y, mean, std, level=0.95))
+        assert found["rmse"] == pytest.approx(metrics.rmse(y, constant.mean()))
+        assert found["mnlp"] == pytest.approx(metrics.log_score(y, constant))
+        assert found["intervals"][2]["coverage"] == pytest.approx(metrics.coverage(y, constant, level=0.95))
 
     def test_without_notes_the_baseline_is_of_the_data_and_says_so(self, folder):
         new = pq.read_table(folder / "new.parquet").select(["east"])

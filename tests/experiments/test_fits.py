@@ -14,7 +14,7 @@ from experiments.suites import Fit, cells
 from experiments.tables import split_rows
 from helpers import wavy
 from ssgp import ExactGPRegressor, SpectralForestRegressor, SVBSSGPRegressor, VSSGPRegressor
-from ssgp.metrics import coverage, mnlp, rmse
+from ssgp.metrics import coverage, log_score, rmse
 from ssgp.rows.blocks import Rows
 
 
@@ -68,10 +68,10 @@ class TestTraces:
         rows = run_cell(SMALL, Fit("aimpeak", "0", "sVBSSGP", "trace", 3), None)
         (last,) = [row for row in rows if row["iteration"] == 4 and row["gamma"] == 0.1]
         model, data = fitted(last["steps"])
-        mean, std = model.predict(data.X_test, gamma=0.1, return_std=True)
-        assert last["rmse"] == pytest.approx(rmse(data.y_test, mean), rel=1e-6)
-        assert last["mnlp"] == pytest.approx(mnlp(data.y_test, mean, std), rel=1e-6)
-        assert last["coverage"] == coverage(data.y_test, mean, std)
+        predicted = model.predict_distribution(data.X_test, gamma=0.1)
+        assert last["rmse"] == pytest.approx(rmse(data.y_test, predicted.mean()), rel=1e-6)
+        assert last["mnlp"] == pytest.approx(log_score(data.y_test, predicted), rel=1e-6)
+        assert last["coverage"] == coverage(data.y_test, predicted)
 
     def test_time_grows_and_excludes_the_predictions(self, monkeypatch):
         ticks = iter(range(10_000))

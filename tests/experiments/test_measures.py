@@ -6,25 +6,33 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from scipy.stats import lognorm
+from scipy.stats import lognorm, norm
 from sklearn.dummy import DummyRegressor
 
+from benchmarks.quantiles import Quantiles
 from experiments import machine, measures
-from experiments.measures import Clock, held_out_deviation, score, score_predictions, timed
+from experiments.measures import Clock, held_out_deviation, score, score_calibration, score_distribution, timed
+from ssgp.distributions import NormalDistribution
 
 
 class Skewed:
-    """Says of every row that its target is log-normal: a normal interval would cover far more than it should."""
+    """Says of each of 200 rows that its target is log-normal: a normal interval would cover far more than it should."""
 
     law: ClassVar[Any] = lognorm(2.0)
 
-    def predict(self, X):
-        return np.full(len(X), self.law.mean())
+    def predict_distribution(self, X):
+        return self
 
-    def predict_interval(self, X, coverage):
-        return np.tile(self.law.interval(coverage), (len(X), 1))
+    def __len__(self):
+        return 200
 
-    def log_prob(self, X, y):
+    def mean(self):
+        return np.full(200, self.law.mean())
+
+    def cdf(self, y):
+        return self.law.cdf(y)
+
+    def logpdf(self, y):
         return self.law.logpdf(y)
 
 
@@ -38,9 +46,16 @@ class TestScores:
         assert scores["rmse"] == pytest.approx(np.sqrt(np.mean((y - law.mean()) ** 2)))
 
     def test_of_predictions_without_a_density(self):
-        y = np.array([0.0, 1.0, 2.0, 5.0])
-        interval = np.array([[-1.0, 1.0]] * 4)
-        assert score_predictions(y, np.zeros(4), None, interval) == {"rmse": 7.5**0.5, "mnlp": None, "coverage": 0.5}
+        predicted = Quantiles(np.array([0.025, 0.5, 0.975]), np.array([[-1.0, 0.0, 1.0]] * 4))
+        scores = score_distribution(np.array([0.0, 1.0, 2.0, 5.0]), predicted)
+        assert scores == {"rmse": 7.5**0.5, "mnlp": None, "coverage": 0.5}
+
+    def test_of_calibrated_predictions(self):
+        y = norm.ppf((np.arange(1000) + 0.5) / 1000)
+        scores = score_calibration(y, NormalDistribution.of(np.zeros(1000), np.ones(1000)))
+        assert [scores[f"coverage_{level}"] for level in (50, 80, 90, 95, 99)] == [0.5, 0.8, 0.9, 0.95, 0.99]
+        assert scores["pit_distance"] == pytest.approx(0.5 / 1000)
+        assert scores["crps"] == pytest.approx(1 / np.sqrt(np.pi), rel=1e-3)
 
 
 class TestClock:

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import map_distributions
+from ssgp.metrics.calibration import between, inside_intervals, probabilities
 
 __all__ = ["LEVELS", "RowScorer", "RowScores", "Scores", "score_constant", "scores_text"]
 
@@ -30,8 +31,10 @@ class RowScores:
 
     Attributes
     ----------
-    mean, log_density, cdf : arrays of shape (n,)
-        Predicted mean; log density and cumulative probability of the target.
+    mean, log_density, pit : arrays of shape (n,)
+        Predicted mean; log density of the target, and its probability integral transform (see `ssgp.metrics.pit`).
+    inside : bool array of shape (n, 3)
+        Whether the target is in the central intervals of `LEVELS`.
     detailed : int array of shape (k,)
         Numbers of the rows for which the slow scores were computed.
     crps : array of shape (k,)
@@ -42,7 +45,8 @@ class RowScores:
 
     mean: Array
     log_density: Array
-    cdf: Array
+    pit: Array
+    inside: Mask
     detailed: Indices
     crps: Array
     width: Array
@@ -64,9 +68,12 @@ class RowScorer:
         """Predict and score a batch of rows: every distribution is made once."""
         stride = max(1, len(y) // DETAILED_ROWS_PER_BATCH if self.n_rows is None else self.n_rows // DETAILED_ROWS)
 
+        # Drawn here: parts of a batch depend on the number of threads.
+        chance = np.random.default_rng(0).random(len(y))
+
         def score(distribution: Distribution, rows: slice) -> RowScores:
             detailed = np.arange(-rows.start % stride, len(distribution), stride)
-            scores = score_rows(distribution, y[rows], detailed)
+            scores = score_rows(distribution, y[rows], detailed, chance[rows])
             return replace(scores, detailed=rows.start + detailed)
 
         parts = map_distributions(predictor.regressor, X, score)
@@ -74,14 +81,19 @@ class RowScorer:
         return RowScores(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
-def score_rows(distribution: Distribution, y: Array, detailed: Indices) -> RowScores:
-    """Scores of predictive distributions by targets y (n,); slow ones for the rows of the numbers `detailed`."""
+def score_rows(distribution: Distribution, y: Array, detailed: Indices, chance: Array | float = 0.5) -> RowScores:
+    """Scores of predictive distributions by targets y (n,); slow ones for the rows of the numbers `detailed`.
+
+    `chance` (n,) are uniform random numbers, which matter where the target has a point mass.
+    """
+    below, at_most = probabilities(y, distribution)
     sample = distribution[detailed]
     widths = [np.diff(sample.interval(level)) for level in LEVELS]
     return RowScores(
         distribution.mean(),
         distribution.logpdf(y),
-        distribution.cdf(y),
+        between(below, at_most, chance),
+        inside_intervals(below, at_most, LEVELS),
         detailed,
         sample.crps(y[detailed]),
         np.concatenate(widths, axis=1),
@@ -129,9 +141,9 @@ class Scores:
         # The rows whose slow scores were computed stand for all.
         detailed_weight = weight[scores.detailed] * (total_weight / weight[scores.detailed].sum())
         self._sums["crps"] += float(detailed_weight @ scores.crps)
-        self._inside += weight @ (np.abs(scores.cdf[:, None] - 0.5) <= np.divide(LEVELS, 2))
+        self._inside += weight @ scores.inside
         self._width += detailed_weight @ scores.width
-        self._pit += np.histogram(scores.cdf, PIT_BINS, (0.0, 1.0), weights=weight)[0]
+        self._pit += np.histogram(scores.pit, PIT_BINS, (0.0, 1.0), weights=weight)[0]
 
     @property
     def target_mean(self) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.checks import check_count, check_target
 from ssgp.distributions.base import Distribution
+from ssgp.metrics import pit
 from ssgp.plot.inputs import InputTable, steps_of
 
 __all__ = ["PredictedRows", "encode_inputs", "in_central_interval", "predict_inputs"]
@@ -97,5 +98,5 @@ class PredictedRows:
 
     @cached_property
     def pit(self) -> Array:
-        """Probability integral transform: predictive probabilities of at most the target, shape (n,)."""
-        return self.distribution.cdf(self.y)
+        """Probability integral transform of the targets, shape (n,): see `ssgp.metrics.pit`."""
+        return pit(self.y, self.distribution)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import root_mean_squared_error
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
-from ssgp.plot.predictive import PredictedRows, in_central_interval
+from ssgp.metrics import coverage, log_score, rmse
+from ssgp.plot.predictive import PredictedRows
 
 __all__ = ["Score", "baseline_scores", "score"]
 
@@ -46,7 +46,7 @@ class Score:
 
 def score(name: str, predicted: PredictedRows) -> Score:
     """Score of a model's predictions."""
-    return _score(name, predicted.y, predicted.mean, predicted.distribution, predicted.pit)
+    return _score(name, predicted.y, predicted.mean, predicted.distribution)
 
 
 def baseline_scores(X: Array, y: Array, random_state: int) -> list[Score]:
@@ -63,17 +63,17 @@ def baseline_scores(X: Array, y: Array, random_state: int) -> list[Score]:
     scores = []
     for name, learner in learners.items():
         distribution = _cross_fitted(learner, X, y, fold)
-        scores.append(_score(name, y, distribution.mean(), distribution, distribution.cdf(y)))
+        scores.append(_score(name, y, distribution.mean(), distribution))
     return scores
 
 
-def _score(name: str, y: Array, mean: Array, distribution: Distribution, pit: Array) -> Score:
+def _score(name: str, y: Array, mean: Array, distribution: Distribution) -> Score:
     return Score(
         name,
-        rmse=float(root_mean_squared_error(y, mean)),
+        rmse=rmse(y, mean),
         absolute=float(np.mean(np.abs(y - mean))),
-        surprise=float(-np.mean(distribution.logpdf(y))),
-        covered=float(np.mean(in_central_interval(pit, 0.95))),
+        surprise=log_score(y, distribution),
+        covered=float(coverage(y, distribution, level=0.95)),
     )
 
 
