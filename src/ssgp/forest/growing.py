@@ -1,14 +1,15 @@
 """The skeleton of a tree: where its leaves are, before any row fills them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ssgp._utils.arrays import Array
-from ssgp._utils.wide import fewer_if_wide
+from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, fewer_if_wide, largest
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.tree import TreeShape, TreeSkeleton
-from ssgp.rows.bisecting_tree import grow_tree, grow_trees
+from ssgp.rows.bisecting_tree import BisectingTree, grow_tree, grow_trees
 from ssgp.rows.blocks import Rows
 
 __all__ = ["grow_skeleton", "grow_together", "n_growing_rows"]
@@ -44,8 +45,9 @@ def grow_skeleton(
         Seeds of the cuts and of the sketches.
     """
     rng = np.random.default_rng(seeds[0])
-    partition, _ = grow_tree(rows.X, shape.n_leaves, rng, _metric(lengthscale), JITTER, rows.y)
-    return TreeSkeleton(partition, features, seeds[1], shape.leaves_per_node)
+    X, metric, inputs = _cut_by(rows.X, lengthscale)
+    partition, _ = grow_tree(X, shape.n_leaves, rng, metric, JITTER, rows.y)
+    return TreeSkeleton(_among(partition, inputs, len(lengthscale)), features, seeds[1], shape.leaves_per_node)
 
 
 def grow_together(
@@ -57,12 +59,37 @@ def grow_together(
 ) -> list[TreeSkeleton]:
     """A tree for each pair of seeds, with features of its own, all grown at once."""
     rng = np.random.default_rng([seed for seed, _ in seeds])
-    partitions = grow_trees(rows.X, shape.n_leaves, len(seeds), rng, _metric(lengthscale), JITTER, rows.y)
+    X, metric, inputs = _cut_by(rows.X, lengthscale)
+    partitions = grow_trees(X, shape.n_leaves, len(seeds), rng, metric, JITTER, rows.y)
     return [
-        TreeSkeleton(partition, own_features, seed, shape.leaves_per_node)
+        TreeSkeleton(_among(partition, inputs, len(lengthscale)), own_features, seed, shape.leaves_per_node)
         for partition, own_features, (_, seed) in zip(partitions, features, seeds, strict=True)
     ]
 
 
-def _metric(lengthscale: Array) -> Array:
-    return (1.0 / lengthscale).astype(np.float32)
+def _cut_by(X: Array, lengthscale: Array) -> tuple[Array, Array, Indices | None]:
+    """Inputs that trees are cut by: of many those of the shortest lengthscales, along which rows differ most.
+
+    Returns
+    -------
+    X : array of shape (n, t)
+        Rows of these inputs.
+    metric : array of shape (t,), float32
+        Factors of them in distances.
+    inputs : int array of shape (t,) or None
+        Which they are, None for all.
+    """
+    metric = (1.0 / lengthscale).astype(np.float32)
+    if len(lengthscale) <= WIDE:
+        return X, metric, None
+    inputs = largest(metric, CHOSEN_INPUTS)
+    return X[:, inputs], metric[inputs], inputs
+
+
+def _among(partition: BisectingTree, inputs: Indices | None, n_inputs: int) -> BisectingTree:
+    """A tree that is cut by some inputs as one of rows that have more."""
+    if inputs is None:
+        return partition
+    directions = np.zeros((len(partition.directions), n_inputs), partition.directions.dtype)
+    directions[:, inputs] = partition.directions
+    return replace(partition, directions=directions)

@@ -115,7 +115,6 @@ class LocalObjective:
         """Value and gradient on one block."""
         n_frequencies, total = len(draw.frequencies), block.total
         phi, ridge = self._features(block.X, draw, hyperparameters), hyperparameters.ridge(n_frequencies)
-        weighted_phi = block.weighted(phi)
         # The trace of the products of m cosines and sines is m times the number of rows.
         double = bool(needs_double(np.asarray(total), ridge, n_frequencies))
         weights, inverse, log_determinant = _solve(phi, block, ridge, double)
@@ -124,29 +123,33 @@ class LocalObjective:
         squares = float(weights @ weights)
         rss = float(residual @ weighted_residual) + ridge * squares
         precision = float(self.noise_prior.shape_after(total) / self.noise_prior.scale_after(rss))
-        grad_phi = _outer_minus_product(
-            weighted_residual, (precision * weights).astype(phi.dtype), inverse.astype(phi.dtype), weighted_phi
-        )
-        grad_log_ridge = 0.5 * len(weights) - 0.5 * ridge * (float(np.trace(inverse)) + precision * squares)
         trigonometric = slice(2 * n_frequencies)
+        grad_phi = _outer_minus_product(
+            weighted_residual,
+            (precision * weights[trigonometric]).astype(phi.dtype),
+            inverse[trigonometric].astype(phi.dtype),
+            block.weighted(phi),
+        )
+        # For each feature by how much a smaller scale of its own would raise the value, per logarithm of it: no product
+        # of the trend's features is needed for that.
+        gain = 1.0 - ridge * (np.diagonal(inverse) + precision * weights * weights).astype(float)
+        grad_log_ridge = 0.5 * float(gain.sum())
         return BlockGradient(
             value=float(self.noise_prior.log_evidence(total, rss)) - 0.5 * log_determinant,
-            frequencies=frequency_gradient(grad_phi[:, trigonometric], phi[:, trigonometric], block.X),
+            frequencies=frequency_gradient(grad_phi, phi[:, trigonometric], block.X),
             log_noise=grad_log_ridge,
             log_signal=-grad_log_ridge,
-            log_lengthscale=self._lengthscale_gradient(grad_phi, phi, block.X.shape[1]),
+            log_lengthscale=self._lengthscale_gradient(gain, block.X.shape[1]),
         )
 
-    def _lengthscale_gradient(self, grad_phi: Array, phi: Array, n_inputs: int) -> Array | None:
+    def _lengthscale_gradient(self, gain: Array, n_inputs: int) -> Array | None:
         """Gradient with respect to the log lengthscales (d,) of the trend, None where there is no trend."""
         if not self.trend:
             return None
-        linear = slice(-n_inputs if self.trend_inputs is None else -len(self.trend_inputs), None)
-        gradient = -np.einsum("ij,ij->j", grad_phi[:, linear], phi[:, linear])
         if self.trend_inputs is None:
-            return gradient
-        scattered = np.zeros(n_inputs, gradient.dtype)
-        scattered[self.trend_inputs] = gradient
+            return gain[-n_inputs:]
+        scattered = np.zeros(n_inputs)
+        scattered[self.trend_inputs] = gain[-len(self.trend_inputs) :]
         return scattered
 
     def _features(self, X: Array, draw: Draw, hyperparameters: Hyperparameters) -> Array:
@@ -162,7 +165,7 @@ class LocalObjective:
 
 
 def _outer_minus_product(rows: Array, columns: Array, symmetric: Array, phi: Array) -> Array:
-    """``outer(rows, columns) - phi @ symmetric``, in the memory order of the features."""
+    """``outer(rows, columns) - phi @ symmetric.T``, in the memory order of the features; `symmetric` by some rows."""
     out = (-symmetric @ phi.T).T
     add_outer = sger if out.dtype == np.float32 else dger
     return add_outer(1.0, rows, columns, a=out, overwrite_a=True)
