@@ -48,18 +48,31 @@ def test_one_sketch_is_unbiased(rng):
     assert np.all(abs(squares.mean(axis=0) - exact) < 5 * squares.std(axis=0) / np.sqrt(4000))
 
 
+@pytest.mark.parametrize("move_on", [True, False])
 @pytest.mark.parametrize("moving", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_errors_of_rows_left_out_are_those_of_the_sums(weighted, moving, rng):
+def test_errors_of_rows_left_out_are_those_of_the_sums(weighted, moving, move_on, rng):
     phi, y, weight, _, found, expected = both(rng, weighted, shrunk=True)
     moved = rng.normal(size=(P, N, Q)) if moving else None
     inverse = expected.sketch.swapaxes(1, 2) @ expected.sketch
-    exact, _ = leave_one_out(phi, y, weight, expected.weights, inverse, expected.ridge, moved, move_on=False)
-    np.testing.assert_allclose(found.leave_one_out_errors(moved), exact, rtol=1e-8, atol=1e-8)
+    exact, moved_exactly = leave_one_out(phi, y, weight, expected.weights, inverse, expected.ridge, moved, move_on)
+    errors, moved_here = found.leave_one_out(moved, move_on)
+    np.testing.assert_allclose(errors, exact, rtol=1e-8, atol=1e-8)
+    assert (moved_here is None) == (moved_exactly is None) == (not move_on)
+    if moved_here is not None and moved_exactly is not None:
+        inside = weight > 0
+        np.testing.assert_allclose(moved_here[inside], moved_exactly[inside], rtol=1e-8, atol=1e-8)
+
+
+def test_signs_may_be_those_of_each_leaf(rng):
+    *_, found, _ = both(rng, weighted=True, shrunk=True)
+    signs = rng.choice([-1.0, 1.0], (P, 2, Q))
+    apart = [found.sketch(own)[number] for number, own in enumerate(signs)]
+    np.testing.assert_allclose(found.sketch(signs), apart, rtol=1e-12)
 
 
 def test_repeated_rows_and_no_noise_break_nothing(rng):
     phi = np.tile(rng.normal(size=Q), (1, N, 1))
     found = factorize_rows(phi, rng.normal(size=(1, N)), np.ones((1, N)), None, 1e-12)
     assert all(np.isfinite(part).all() for part in (found.weights(), found.sketch(np.ones((1, Q))), found.rss()))
-    assert np.isfinite(found.leave_one_out_errors(np.ones((1, N, Q)))).all()
+    assert np.isfinite(found.leave_one_out(np.ones((1, N, Q)), move_on=False)[0]).all()

@@ -11,7 +11,7 @@ from helpers import wavy
 from ssgp import SpectralForestRegressor
 from ssgp.forest import builder
 from ssgp.forest.learning import FrequencyLearner
-from ssgp.saving.checkpoints import delete_checkpoint
+from ssgp.saving.checkpoints import Checkpoint, delete_checkpoint
 from ssgp.spectrum.learner import Learner
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,8 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def table():
+def table(monkeypatch):
+    monkeypatch.setattr(builder, "FITTED_TOGETHER", 0)
     X, y, _ = wavy(5000, 0)
     return X, y
 
@@ -64,6 +65,22 @@ def test_a_killed_fit_goes_on_to_the_same_model(table, tmp_path, monkeypatch, n_
     assert len({id(tree.features) for tree in again._fitted.forest.trees}) == len(
         {id(tree.features) for tree in whole._fitted.forest.trees}
     )
+
+
+def test_a_fit_that_is_killed_among_trees_fitted_together_goes_on_to_the_same_model(tmp_path, monkeypatch):
+    X, y, _ = wavy(500, 0)
+    whole = SpectralForestRegressor(**SETTINGS).fit(X, y)
+    with monkeypatch.context() as patch:
+        killed_after(patch, Checkpoint, "once", 6)
+        with pytest.raises(Killed):
+            SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
+    kept = sorted(path.name for path in tmp_path.glob("fold*.safetensors"))
+    assert kept == [f"fold-{k // 3}-{k % 3}.safetensors" for k in range(5)]
+    left = killed_after(monkeypatch, builder, "fit_trees", 100)
+    again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
+    np.testing.assert_array_equal(again.predict_interval(X), whole.predict_interval(X))
+    # Ten folds, of which one is there, and the trees with all rows.
+    assert 100 - left[0] == 10
 
 
 def test_killed_while_it_learns_it_begins_anew(table, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers import small_forest, wavy
+from ssgp.forest import builder
 from ssgp.forest.fitted import Forest
 from ssgp.forest.nodes import fit_tree
 from ssgp.metrics import rmse
@@ -25,8 +26,9 @@ class TestInterrupts:
         monkeypatch.setattr("ssgp._utils.progress.StepHooks.after_step", after_step)
 
     def interrupt_trees(self, monkeypatch, *calls):
-        """Press Ctrl-C while these trees are fitted (counted from one)."""
+        """Press Ctrl-C while these trees are fitted (counted from one), each of them alone."""
         count = [0]
+        monkeypatch.setattr("ssgp.forest.builder.FITTED_TOGETHER", 0)
 
         def interrupted(*arguments):
             count[0] += 1
@@ -68,6 +70,24 @@ class TestInterrupts:
         assert 1 <= model.n_trees_ < 3
         assert rmse(latent, model.predict(X)) < 0.2
         assert np.isfinite(model.predict_interval(X)).all()
+
+    @pytest.mark.parametrize("call", [1, 2])
+    def test_ctrl_c_while_trees_are_fitted_together(self, call, monkeypatch):
+        """In the first fold, of which one tree is then fitted alone, and in the second."""
+        X, y, latent = wavy(400)
+        usual, calls = builder.fit_trees, []
+
+        def interrupted(*arguments):
+            calls.append(arguments)
+            if len(calls) == call:
+                raise KeyboardInterrupt
+            return usual(*arguments)
+
+        monkeypatch.setattr(builder, "fit_trees", interrupted)
+        with pytest.warns(ConvergenceWarning, match="interrupted after 0 of . trees; the forest is made of one"):
+            model = small_forest().fit(X, y)
+        assert model.n_trees_ == 1
+        assert rmse(latent, model.predict(X)) < 0.3
 
     def test_folds_of_fewer_trees_calibrate_all_the_same(self, monkeypatch):
         """Ctrl-C in one fold leaves it fewer trees than those before had."""

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ssgp.forest import nodes
+from ssgp.forest import branches, nodes
 from ssgp.forest.leaf_features import LeafFeatures
-from ssgp.forest.nodes import NodeSolver, fit_tree, sketch_signs
+from ssgp.forest.nodes import NodeSolver, fit_tree, fit_trees, sketch_signs
 from ssgp.forest.tree import TreeShape, TreeSkeleton
 from ssgp.forest.tree_stack import TreeStack
 from ssgp.rows.bisecting_tree import grow_tree
@@ -112,7 +112,8 @@ def assert_same(one, other, **tolerance):
 def test_leaves_of_more_rows_than_memory_allows_are_summed_in_pieces(at_once, rows, features, monkeypatch):
     monkeypatch.setattr(nodes, "MOST_ROWS_PER_FEATURE", 0.0)
     whole, (_, _, errors) = solve(rows, features, leave_out=range(2))
-    monkeypatch.setattr(nodes, "FEATURES_AT_ONCE", at_once * features.n_features)
+    for module in (branches, nodes):
+        monkeypatch.setattr(module, "FEATURES_AT_ONCE", at_once * features.n_features)
     in_pieces, (_, _, errors_too) = solve(rows, features, leave_out=range(2))
     assert_same(in_pieces, whole, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(errors_too, errors, rtol=1e-3, atol=1e-4)
@@ -183,6 +184,33 @@ def test_noise_of_rows_left_out_is_that_of_their_nodes(rows, skeleton):
     for level, noise in zip(tree.levels, left_out.noise_variance, strict=True):
         np.testing.assert_allclose(noise, level.noise_variance[leaf // level.leaves_per_node], rtol=1e-6)
     assert fit_tree(MemoryTable(rows), skeleton, RIDGE, 1, True)[1] is None
+
+
+def test_trees_fitted_together_are_those_fitted_alone(rows, rng):
+    """To the last bit, but for the noise prior, whose sums are taken in another order."""
+    skeletons = [
+        TreeSkeleton(
+            grow_tree(rows.X, 8, np.random.default_rng(seed), np.ones(2, np.float32), 0.3)[0],
+            LeafFeatures.of(0.3 * rng.normal(size=(4, 2)), np.ones(2)),
+            seed,
+            SHAPE.leaves_per_node,
+        )
+        for seed in range(3)
+    ]
+    table = MemoryTable(rows, held_out=np.array([3, 50, 51]))
+    leave_out = [range(2), (), range(1, 2)]
+    together = fit_trees(table, skeletons, RIDGE, 1, True, leave_out)
+    for skeleton, own, (tree, left_out) in zip(skeletons, leave_out, together, strict=True):
+        alone, left_out_alone = fit_tree(table, skeleton, RIDGE, 1, True, own)
+        assert (left_out is None) == (left_out_alone is None) == (len(own) == 0)
+        for level, level_alone in zip(tree.levels, alone.levels, strict=True):
+            for name in ("weights", "sketch"):
+                np.testing.assert_array_equal(getattr(level, name).values, getattr(level_alone, name).values)
+            np.testing.assert_array_equal(level.rss, level_alone.rss)
+            np.testing.assert_allclose(level.noise_variance, level_alone.noise_variance, rtol=1e-6)
+        if left_out is not None and left_out_alone is not None:
+            np.testing.assert_array_equal(left_out.rows, left_out_alone.rows)
+            np.testing.assert_array_equal(left_out.error, left_out_alone.error)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import invgamma, norm
 
-from ssgp.spectrum.noise import NoisePrior, fit_noise_prior
+from ssgp.spectrum.noise import NoisePrior, fit_noise_prior, fit_noise_priors
 
 
 @pytest.mark.parametrize("prior", [NoisePrior(2.0, 0.2), NoisePrior(0.6, 3.0), NoisePrior(30.0, 7.0)])
@@ -77,3 +77,12 @@ def test_the_order_of_the_blocks_does_not_matter(rng):
     order = rng.permutation(40)
     one, other = fit_noise_prior(n, rss), fit_noise_prior(n[order], rss[order])
     assert (one.shape, one.scale) == pytest.approx((other.shape, other.scale), rel=1e-3)
+
+
+def test_several_priors_are_found_as_each_alone(rng):
+    """Of blocks alike, of weights, without any residual, and of very small and very large ones."""
+    n = np.stack([np.full(9, 20.0), rng.uniform(1, 50, 9), rng.integers(0, 30, 9), np.zeros(9)])
+    rss = n * rng.gamma(2.0, 1.0, n.shape) * np.array([[1.0], [1e-8], [0.0], [1.0]])
+    for prior, own_n, own_rss in zip(fit_noise_priors(n, rss), n, rss, strict=True):
+        alone = fit_noise_prior(own_n, own_rss)
+        assert (prior.shape, prior.scale) == pytest.approx((alone.shape, alone.scale), rel=1e-6)

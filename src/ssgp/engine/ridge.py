@@ -22,7 +22,9 @@ __all__ = [
     "invert_ridge",
     "needs_double",
     "raised_ridge",
+    "solve_lower",
     "solve_ridge",
+    "solve_upper",
     "sum_products",
 ]
 
@@ -152,10 +154,10 @@ def solve_ridge(products: Array, prior: Array | None, ridge: float, signs: Array
         Prior means of the weights, None for zeros.
     ridge : float
         Noise variance over the weights' prior variance.
-    signs : array of shape (k, q)
+    signs : array of shape (k, q), or (p, k, q) where leaves have other ones each
         Rows that the covariances are sketched with: random ones with E signs^T signs = I, or the identity.
     """
-    size = signs.shape[1]
+    size = signs.shape[-1]
     trace = np.einsum("pii->p", products[:, :size, :size])
     single = (products.dtype == np.float32) & (ridge >= SINGLE_RIDGE * size * trace)
     solutions = {}
@@ -164,7 +166,8 @@ def solve_ridge(products: Array, prior: Array | None, ridge: float, signs: Array
         part = products if len(leaves) == len(products) else products[leaves]
         own_prior = None if prior is None else prior[leaves]
         part = part.astype(float, copy=False) if precise else part
-        solutions[precise] = _solve(part, own_prior, raised_ridge(ridge, trace[leaves]), signs.astype(part.dtype))
+        own_signs = (signs if signs.ndim == 2 else signs[leaves]).astype(part.dtype)
+        solutions[precise] = _solve(part, own_prior, raised_ridge(ridge, trace[leaves]), own_signs)
     return next(iter(solutions.values())) if len(solutions) == 1 else _merged(single, solutions)
 
 
@@ -179,7 +182,7 @@ def _merged(single: Mask, solutions: dict[bool, RidgeSolution]) -> RidgeSolution
 
 def _solve(products: Array, prior: Array | None, ridges: Array, signs: Array) -> RidgeSolution:
     """Models of leaves with ridges of their own, in the precision of the sums."""
-    size = signs.shape[1]
+    size = signs.shape[-1]
     before = np.maximum(products[:, size, size], 0.0)
     if prior is not None:
         _move_target(products, prior)
@@ -250,13 +253,13 @@ def _solve_for_weights(factor: Array, inverses: Array, whitened: Array, signs: A
 
     `inverses` (p, blocks, side, side) are those of the diagonal blocks of L.
     """
-    n_signs, size = signs.shape
+    n_signs, size = signs.shape[-2:]
     if n_signs == size:
         inverse = inverse_of_lower(factor)
-        sketch = inverse if np.array_equal(signs, np.eye(size)) else np.matmul(signs, inverse)
+        sketch = inverse if (signs == np.eye(size)).all() else np.matmul(signs, inverse)
         return np.matmul(whitened[:, None], inverse)[:, 0], sketch
     right = np.empty((len(factor), size, 1 + n_signs), factor.dtype)
-    right[:, :, 0], right[:, :, 1:] = whitened, signs.T
+    right[:, :, 0], right[:, :, 1:] = whitened, signs.swapaxes(-1, -2)
     solved = _solve_transposed(factor, inverses, right)
     return solved[:, :, 0], solved[:, :, 1:].swapaxes(1, 2)
 
@@ -270,6 +273,21 @@ def _solve_transposed(factor: Array, inverses: Array, right: Array) -> Array:
     return right
 
 
+def solve_lower(factor: Array, right: Array) -> Array:
+    """L^-1 times matrices (p, q, k), by blocks from the first to the last."""
+    inverses, out = _diagonal_inverses(factor), right.astype(factor.dtype)
+    for number, inner in enumerate(_diagonal_blocks(factor.shape[1])):
+        side = inner.stop - inner.start
+        out[:, inner] -= np.matmul(factor[:, inner, : inner.start], out[:, : inner.start])
+        out[:, inner] = np.matmul(inverses[:, number, :side, :side], out[:, inner])
+    return out
+
+
+def solve_upper(factor: Array, right: Array) -> Array:
+    """L^-T times matrices (p, q, k)."""
+    return _solve_transposed(factor, _diagonal_inverses(factor), right.astype(factor.dtype))
+
+
 def _diagonal_blocks(size: int) -> list[slice]:
     """Rows, and columns, of the diagonal blocks of a matrix."""
     return [slice(first, min(first + SOLVED_SIDE, size)) for first in range(0, size, SOLVED_SIDE)]
@@ -279,12 +297,22 @@ def inverse_of_lower(factors: Array) -> Array:
     """Inverses of lower triangular matrices (p, q, q), by halves: nearly all of it matrix products."""
     size = factors.shape[-1]
     if size <= INVERTED_SIDE:
-        return np.linalg.inv(factors)
+        return _inverse_by_substitution(factors)
     half = size // 2
     out = np.zeros_like(factors)
     out[:, :half, :half] = inverse_of_lower(factors[:, :half, :half])
     out[:, half:, half:] = inverse_of_lower(factors[:, half:, half:])
     out[:, half:, :half] = -out[:, half:, half:] @ (factors[:, half:, :half] @ out[:, :half, :half])
+    return out
+
+
+def _inverse_by_substitution(factors: Array) -> Array:
+    """The same row by row, for all matrices at once: of small ones a fifth of the time of LAPACK's."""
+    out, reciprocal = np.zeros_like(factors), 1.0 / np.einsum("pii->pi", factors)
+    np.einsum("pii->pi", out)[:] = reciprocal
+    for row in range(1, factors.shape[-1]):
+        along = np.matmul(factors[:, row, None, :row], out[:, :row, :row])[:, 0]
+        np.multiply(along, -reciprocal[:, row, None], out=out[:, row, :row])
     return out
 
 
@@ -324,7 +352,7 @@ def _cholesky_in_blocks(matrices: Array) -> Array:
         if number:
             column -= np.matmul(matrices[:, inner.start :, before], matrices[:, inner, before].swapaxes(1, 2))
         matrices[:, inner, inner] = factor = np.linalg.cholesky(matrices[:, inner, inner])
-        inverses[:, number, :side, :side] = inverse = np.linalg.inv(factor)
+        inverses[:, number, :side, :side] = inverse = _inverse_by_substitution(factor)
         matrices[:, below, inner] = np.matmul(matrices[:, below, inner], inverse.swapaxes(1, 2))
     for inner in blocks:
         matrices[:, inner, inner.stop :] = 0.0
@@ -339,7 +367,7 @@ def _diagonal_inverses(factor: Array) -> Array:
     for number, inner in enumerate(blocks):
         side = inner.stop - inner.start
         inverses[:, number, :side, :side] = factor[:, inner, inner]
-    return np.linalg.inv(inverses)
+    return _inverse_by_substitution(inverses.reshape(-1, SOLVED_SIDE, SOLVED_SIDE)).reshape(inverses.shape)
 
 
 def _cholesky(matrices: Array) -> Array:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import pairwise
 from math import ceil
 from time import monotonic
 from typing import TypeVar
@@ -18,7 +19,7 @@ from ssgp.forest.fitted import Forest
 from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction
 from ssgp.forest.growing import grow_skeleton, grow_together, n_growing_rows
 from ssgp.forest.leaf_features import LeafFeatures
-from ssgp.forest.nodes import LeaveOneOut, fit_tree
+from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.tree import SpectralTree, TreeShape, TreeSkeleton
 from ssgp.rows.blocks import Rows
@@ -44,6 +45,9 @@ TIMED_ROWS = 8192
 LEAST_FITTED_ROWS = 2000
 # Trees of at most so many rows are grown together.
 GROWN_TOGETHER = 20_000
+# Trees of so many features of rows in all, of at most so many inputs, are fitted together.
+FITTED_TOGETHER = 1 << 21
+INPUTS_TOGETHER = 64
 
 
 def start_processes(settings: ForestSettings, table: RowTable) -> ProcessWorkers | None:
@@ -145,8 +149,12 @@ class ForestBuilder:
 
     def refit(self, table: RowTable, forest: Forest, skeletons: list[TreeSkeleton]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies, correction and calibration stay."""
-        tasks = [partial(self._fit_tree, table, skeleton) for skeleton in skeletons]
-        trees = tuple(tree for tree, _ in self._in_threads(tasks, Budget()))
+
+        def fit(numbers: Sequence[int], workers: Workers) -> list[tuple[SpectralTree, LeaveOneOut | None]]:
+            return self._fit_skeletons(table, [skeletons[i] for i in numbers], workers)
+
+        batches = self._batches(len(skeletons), table, skeletons[0].features)
+        trees = tuple(tree for tree, _ in self._in_threads(fit, batches, Budget()))
         level = skeletons[0].leaves_per_node.index(forest.trees[0].levels[0].leaves_per_node)
         return replace(forest, trees=trees).only(level)
 
@@ -155,11 +163,10 @@ class ForestBuilder:
     ) -> tuple[tuple[SpectralTree, ...], list[TreeSkeleton]]:
         """Trees of a fold, cut off at the leaves that were chosen, fitted to all rows."""
         cut = [skeleton.with_shape(shape) for skeleton in skeletons]
-        tasks = [
-            partial(self._kept_tree, f"all-{i}", table, partial(_same, skeleton), skeleton.features, ())
-            for i, skeleton in enumerate(cut)
-        ]
-        fitted: list[FittedTree] = self._in_threads(tasks, self.budget)
+        features = [skeleton.features for skeleton in cut]
+        fitted = self._kept_trees(
+            "all", table, lambda i: partial(_same, cut[i]), features, [()] * len(cut), self.budget
+        )
         return _trees(fitted), _skeletons(fitted)
 
     def _fit_trees(
@@ -179,66 +186,98 @@ class ForestBuilder:
             return range(first, shape.n_branches, every) if leave_out else range(0)
 
         grown_on = sample.first(n_growing_rows(sample.X.shape[1], shape.n_leaves))
-
         by_tree = [features[i * n_draws // n_trees] for i in range(n_trees)]
-        together = len(grown_on.y) <= GROWN_TOGETHER
 
         @cache
         def grown() -> list[TreeSkeleton]:
             return grow_together(grown_on, lengthscale, by_tree, shape, seeds)
 
-        def fit(i: int, workers: Workers) -> FittedTree:
-            if together:
-                grow = partial(_same, grown()[i])
-            else:
-                grow = partial(grow_skeleton, grown_on, lengthscale, by_tree[i], shape, seeds[i])
-            return self._kept_tree(f"{name}-{i}", table, grow, by_tree[i], branches(i), workers)
+        def grow(i: int) -> Callable[[], TreeSkeleton]:
+            if len(grown_on.y) <= GROWN_TOGETHER:
+                return partial(_same, grown()[i])
+            return partial(grow_skeleton, grown_on, lengthscale, by_tree[i], shape, seeds[i])
 
-        return self._in_threads([partial(fit, i) for i in range(n_trees)], budget)
+        return self._kept_trees(name, table, grow, by_tree, [branches(i) for i in range(n_trees)], budget)
 
-    def _kept_tree(
+    def _kept_trees(
         self,
         name: str,
         table: RowTable,
-        grow: Callable[[], TreeSkeleton],
-        features: LeafFeatures,
-        leave_out: Collection[int],
+        grow: Callable[[int], Callable[[], TreeSkeleton]],
+        features: Sequence[LeafFeatures],
+        leave_out: Sequence[Collection[int]],
+        budget: Budget,
+    ) -> list[FittedTree]:
+        """Trees as they were kept, or grown and fitted now, some of them together."""
+
+        def fit(numbers: Sequence[int], workers: Workers) -> list[FittedTree]:
+            @cache
+            def fitted() -> dict[int, FittedTree]:
+                skeletons = workers.map(_call, [grow(i) for i in numbers])
+                trees = self._fit_skeletons(table, skeletons, workers, [leave_out[i] for i in numbers])
+                return {i: (grown, *tree) for i, grown, tree in zip(numbers, skeletons, trees, strict=True)}
+
+            return [kept(i, fitted) for i in numbers]
+
+        def kept(i: int, fitted: Callable[[], dict[int, FittedTree]]) -> FittedTree:
+            skeleton, tree, errors = self.budget.kept.once(f"{name}-{i}", lambda: fitted()[i], FITTED_TREE)
+            # Trees that share their features share one object, which a file of one tree does not know of.
+            return replace(skeleton, features=features[i]), replace(tree, features=features[i]), errors
+
+        return self._in_threads(fit, self._batches(len(features), table, features[0]), budget)
+
+    def _batches(self, n_trees: int, table: RowTable, features: LeafFeatures) -> list[range]:
+        """Numbers of the trees that are fitted together: of a small table as many as keep arithmetic busy.
+
+        They follow from sizes alone, for any number of threads; of trees that may run out of time each is alone.
+        """
+        together = max(1, FITTED_TOGETHER // (table.n_rows * features.n_features))
+        few_inputs = type(features) is LeafFeatures and features.n_inputs <= INPUTS_TOGETHER
+        if not (few_inputs and isinstance(table, MemoryTable)) or self.processes or self.budget.limited:
+            together = 1
+        ends = [n_trees * i // -(-n_trees // together) for i in range(-(-n_trees // together) + 1)]
+        return [range(first, last) for first, last in pairwise(ends)]
+
+    def _fit_skeletons(
+        self,
+        table: RowTable,
+        skeletons: Sequence[TreeSkeleton],
         workers: Workers,
-    ) -> FittedTree:
-        """A tree as it was kept, or grown and fitted now."""
+        leave_out: Sequence[Collection[int]] = (),
+    ) -> list[tuple[SpectralTree, LeaveOneOut | None]]:
+        """Trees of these skeletons, together if there are several."""
+        settings, ridge = self.settings, self.hyperparameters.ridge(skeletons[0].features.n_cosines // 2)
+        leave_out = leave_out or [()] * len(skeletons)
+        if len(skeletons) > 1:
+            assert isinstance(table, MemoryTable)
+            return fit_trees(table, skeletons, ridge, settings.n_sketches, settings.shrink, leave_out)
+        return [
+            fit_tree(table, skeleton, ridge, settings.n_sketches, settings.shrink, own, workers)
+            for skeleton, own in zip(skeletons, leave_out, strict=True)
+        ]
 
-        def fit() -> FittedTree:
-            (skeleton,) = workers.map(_call, [grow])
-            return skeleton, *self._fit_tree(table, skeleton, workers, leave_out)
+    def _in_threads(
+        self, fit: Callable[[Sequence[int], Workers], list[T]], batches: Sequence[Sequence[int]], budget: Budget
+    ) -> list[T]:
+        """Trees of the batches in order; after an interrupt or the deadline, of those done, at least one.
 
-        skeleton, tree, errors = self.budget.kept.once(name, fit, FITTED_TREE)
-        # Trees that share their features share one object, which a file of one tree does not know of.
-        return replace(skeleton, features=features), replace(tree, features=features), errors
-
-    def _fit_tree(
-        self, table: RowTable, skeleton: TreeSkeleton, workers: Workers, leave_out: Collection[int] = ()
-    ) -> tuple[SpectralTree, LeaveOneOut | None]:
-        settings, ridge = self.settings, self.hyperparameters.ridge(skeleton.features.n_cosines // 2)
-        return fit_tree(table, skeleton, ridge, settings.n_sketches, settings.shrink, leave_out, workers)
-
-    def _in_threads(self, tasks: Sequence[Callable[[Workers], T]], budget: Budget) -> list[T]:
-        """Results of the tasks in order; after an interrupt or the deadline, of those done, at least one.
-
-        A task is told who may share its parts: processes, or the threads there are beside those of the tasks.
+        `fit` is told who may share its parts: processes, or the threads there are beside those of the batches.
         """
         results: dict[int, T] = {}
+        n_trees = sum(map(len, batches))
         most = min(n_threads(self.settings.n_jobs), max(1, self.settings.sizes.trees_at_once))
-        n_together = min(most, len(tasks))
+        n_together = min(most, len(batches))
         workers = self.processes or ThreadWorkers(ceil(most / n_together))
 
-        def run(i: int) -> None:
-            results[i] = tasks[i](workers)
-            self.budget.tell_of_tree(len(results), len(tasks))
+        def run(numbers: Sequence[int]) -> None:
+            for i, tree in zip(numbers, fit(numbers, workers), strict=True):
+                results[i] = tree
+                self.budget.tell_of_tree(len(results), n_trees)
 
         def run_all() -> None:
-            for first in range(0, len(tasks), n_together):
+            for first in range(0, len(batches), n_together):
                 began = monotonic()
-                map_in_threads(run, range(first, min(first + n_together, len(tasks))), n_together)
+                map_in_threads(run, batches[first : first + n_together], n_together)
                 if budget.seconds_left() < monotonic() - began:
                     break
 
@@ -252,12 +291,12 @@ class ForestBuilder:
 
         def message() -> str:
             remaining = "these" if results else "one. Interrupt again to give up"
-            return f"interrupted after {len(results)} of {len(tasks)} trees; the forest is made of {remaining}"
+            return f"interrupted after {len(results)} of {n_trees} trees; the forest is made of {remaining}"
 
         with one_blas_thread():
             self.budget.attempt(run_all_or_end, lambda: None, message)
             if not results:
-                run(0)
+                run(batches[0][:1])
         return [results[i] for i in sorted(results)]
 
     def _in_spite_of_interrupts(self, work: Callable[[], T]) -> T:

@@ -1,5 +1,6 @@
 """The features of a tree's leaves, by one product: cosines and sines, a constant and linear functions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,14 @@ from ssgp.engine.tiles import product_in_tiles
 from ssgp.saving.contents import array, integer
 from ssgp.saving.kinds import stored
 
-__all__ = ["TILE_ROWS", "WIDE_TILE_ROWS", "LeafFeatures", "WideLeafFeatures", "features_in_tiles"]
+__all__ = [
+    "TILE_ROWS",
+    "WIDE_TILE_ROWS",
+    "LeafFeatures",
+    "StackedFeatures",
+    "WideLeafFeatures",
+    "features_in_tiles",
+]
 
 # Rows of a product, where a row's features must not depend on which rows come with it. A row alone takes the time of
 # a tile; products of wide rows are slow with smaller ones.
@@ -135,6 +143,36 @@ class WideLeafFeatures(LeafFeatures):
     def _completed(self, phi: Array, X: Array) -> Array:
         """Cosines in the place of phases, and the trend beside the constant."""
         return np.concatenate([super()._completed(phi, X), X[..., self.trend_inputs] * self.slopes], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class StackedFeatures:
+    """Features of the leaves of several trees, side by side.
+
+    Attributes
+    ----------
+    projections : array of shape (T, d + 1, q), float32
+        The trees' projections, see `LeafFeatures`.
+    n_cosines : int
+        2m.
+    """
+
+    projections: Array
+    n_cosines: int
+
+    @classmethod
+    def of(cls, features: Sequence[LeafFeatures]) -> "StackedFeatures":
+        """Features of trees of equally many, each of all inputs."""
+        return cls(np.stack([each.projection for each in features]), features[0].n_cosines)
+
+    @property
+    def n_features(self) -> int:
+        """Cosines and trend together, q = 2m + 1 + d."""
+        return self.projections.shape[-1]
+
+    def __call__(self, X: Array, trees: Indices) -> Array:
+        """Features of stacks of rows (f, n, d) in these trees (f,), shape (f, n, q): those of each tree alone."""
+        return _with_cosines(_joined(X) @ self.projections[trees], self.n_cosines)
 
 
 def features_in_tiles(X: Array, projection: Array, n_cosines: int) -> Array:

@@ -4,7 +4,7 @@ Either way a tree gets its rows sorted by leaf, some branches at a time, and tho
 table: the models are the same to the last bit.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checksums import checksum
 from ssgp._utils.wide import fewer_if_wide
-from ssgp.engine.descent import rows_at_once
+from ssgp.engine.descent import descend, rows_at_once
 from ssgp.engine.freed_memory import give_back
 from ssgp.engine.workers import Workers
 from ssgp.rows.bisecting_tree import BisectingTree
@@ -174,6 +174,17 @@ class MemoryTable:
             index = order[ends[first] : ends[last]]
             yield LeafRows(leaves.start, index, bounds[leaves] - ends[first], self.shared_rows or self.rows)
             first = last
+
+    def by_leaf_of_each(self, partitions: Sequence[BisectingTree]) -> SortedRows:
+        """All rows once for each of several trees of one shape, whose leaves are counted on from tree to tree."""
+        n_leaves, index = partitions[0].n_blocks, np.delete(np.arange(self.n_rows), self.held_out)
+        directions = np.stack([tree.directions for tree in partitions])
+        thresholds = np.stack([tree.thresholds for tree in partitions])
+        leaf = descend(self.rows.X[index], directions, thresholds, partitions[0].children)
+        leaf += n_leaves * np.arange(len(partitions))[:, None]
+        order, bounds = block_order(leaf.ravel(), n_leaves * len(partitions))
+        index = index[order % len(index)]
+        return SortedRows(0, self.rows.reorder(index, bounds), index)
 
     def _leaves(self, partition: BisectingTree, workers: Workers) -> Indices:
         """Leaf of each row, shape (n,)."""

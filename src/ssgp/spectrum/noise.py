@@ -6,7 +6,6 @@ predictions are Student-t.
 """
 
 from dataclasses import dataclass
-from math import hypot
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ssgp._utils.arrays import Array
 from ssgp.saving.contents import TINIEST, number
 from ssgp.saving.kinds import stored
 
-__all__ = ["LEARNING_PRIOR", "LOG_TWO_PI", "NoisePrior", "estimated_noise", "fit_noise_prior"]
+__all__ = ["LEARNING_PRIOR", "LOG_TWO_PI", "NoisePrior", "estimated_noise", "fit_noise_prior", "fit_noise_priors"]
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
@@ -86,58 +85,74 @@ def fit_noise_prior(n: Array, rss: Array, start: NoisePrior = LEARNING_PRIOR) ->
     start : NoisePrior
         Centre of the hyperprior.
     """
+    return fit_noise_priors(n[None], rss[None], start)[0]
+
+
+def fit_noise_priors(n: Array, rss: Array, start: NoisePrior = LEARNING_PRIOR) -> list[NoisePrior]:
+    """The priors of several sets of as many blocks each, arrays of shape (T, p): all take their steps together."""
     centre, width = np.log([start.shape, start.scale]), np.array([2.0, 4.0])
     target = _PriorLoss(n, rss, centre, width)
-    logs, damping = centre, 0.0
+    logs, damping, going = np.tile(centre, (len(n), 1)), np.zeros(len(n)), np.ones(len(n), bool)
     loss, gradient, curvature = target(logs)
     for _ in range(MOST_NEWTON_STEPS):
-        proposed = np.clip(logs - _damped_step(gradient, curvature, damping), centre - 4 * width, centre + 4 * width)
-        new_loss, *derivatives = target(proposed)
-        if not new_loss <= loss + 1e-12 * abs(loss):
-            damping = max(10.0 * damping, 1e-3 * float(np.abs(curvature).max()))
-            continue
-        moved = float(np.abs(proposed - logs).max())
-        logs, loss, (gradient, curvature), damping = proposed, new_loss, derivatives, 0.1 * damping
-        if moved < LEAST_NEWTON_STEP:
+        step = _damped_steps(gradient, curvature, damping)
+        proposed = np.where(going[:, None], np.clip(logs - step, centre - 4 * width, centre + 4 * width), logs)
+        new_loss, new_gradient, new_curvature = target(proposed)
+        better = new_loss <= loss + 1e-12 * np.abs(loss)
+        more = np.maximum(10.0 * damping, 1e-3 * np.abs(curvature).max(axis=(1, 2)))
+        moved = np.abs(proposed - logs).max(axis=1)
+        damping = np.where(better, 0.1 * damping, more)
+        logs, loss = np.where(better[:, None], proposed, logs), np.where(better, new_loss, loss)
+        gradient = np.where(better[:, None], new_gradient, gradient)
+        curvature = np.where(better[:, None, None], new_curvature, curvature)
+        going &= ~better | (moved >= LEAST_NEWTON_STEP)
+        if not going.any():
             break
-    return NoisePrior(*np.exp(logs).tolist())
+    return [NoisePrior(*pair) for pair in np.exp(logs).tolist()]
 
 
 class _PriorLoss:
-    """Minus the log probability of log a0 and log b0, with its gradient (2,) and curvature (2, 2)."""
+    """Minus the log probabilities (T,) of log a0 and log b0, with gradients (T, 2) and curvatures (T, 2, 2)."""
 
     def __init__(self, n: Array, rss: Array, centre: Array, width: Array) -> None:
         # Functions of the number of rows are dear, and many blocks have the same.
-        self.distinct, self.times = np.unique(n, return_counts=True)
+        self.distinct, self.times = n, np.ones(1)
+        distinct, which = np.unique(n, return_inverse=True)
+        if len(distinct) < n.shape[1]:
+            places = which.reshape(n.shape) + len(distinct) * np.arange(len(n))[:, None]
+            self.times = np.bincount(places.ravel(), minlength=len(n) * len(distinct)).reshape(len(n), -1)
+            self.distinct = distinct
         self.n, self.rss, self.centre, self.width = n, rss, centre, width
 
-    def __call__(self, logs: Array) -> tuple[float, Array, Array]:
-        prior, p = NoisePrior(*np.exp(logs).tolist()), len(self.n)
-        a0, b0 = prior.shape, prior.scale
+    def __call__(self, logs: Array) -> tuple[Array, Array, Array]:
+        p, a0, b0 = self.n.shape[1], *np.exp(logs).T
+        prior = NoisePrior(a0[:, None], b0[:, None])
         a, b, distinct = prior.shape_after(self.n), prior.scale_after(self.rss), prior.shape_after(self.distinct)
         log_b, by_b = np.log(b), a / b
         deviation = (logs - self.centre) / self.width
-        evidence = self.times @ gammaln(distinct) - p * gammaln(a0) + p * a0 * np.log(b0) - a @ log_b
-        by_shape = p * (np.log(b0) - digamma(a0)) - log_b.sum() + self.times @ digamma(distinct)
-        first = np.array([a0 * by_shape, p * a0 - b0 * by_b.sum()])
-        across = a0 * b0 * (p / b0 - np.sum(1.0 / b))
-        second = np.array(
-            [
-                [first[0] + a0**2 * (self.times @ zeta(2.0, distinct) - p * zeta(2.0, a0)), across],
-                [across, b0**2 * np.sum(by_b / b) - b0 * by_b.sum()],
-            ]
-        )
-        curvature = np.diag(1.0 / self.width**2) - second
-        return 0.5 * float(deviation @ deviation) - float(evidence), deviation / self.width - first, curvature
+        evidence = self._sum(gammaln(distinct)) - p * gammaln(a0) + p * a0 * np.log(b0) - np.sum(a * log_b, axis=1)
+        by_shape = p * (np.log(b0) - digamma(a0)) - log_b.sum(axis=1) + self._sum(digamma(distinct))
+        first = np.stack([a0 * by_shape, p * a0 - b0 * by_b.sum(axis=1)], axis=1)
+        curvature = np.empty((len(logs), 2, 2))
+        trigamma = self._sum(zeta(2.0, distinct)) - p * zeta(2.0, a0)
+        curvature[:, 0, 0] = 1.0 / self.width[0] ** 2 - first[:, 0] - a0**2 * trigamma
+        curvature[:, 1, 1] = 1.0 / self.width[1] ** 2 - b0**2 * np.sum(by_b / b, axis=1) + b0 * by_b.sum(axis=1)
+        curvature[:, 0, 1] = curvature[:, 1, 0] = -a0 * b0 * (p / b0 - np.sum(1.0 / b, axis=1))
+        return 0.5 * np.sum(deviation**2, axis=1) - evidence, deviation / self.width - first, curvature
+
+    def _sum(self, by_number: Array) -> Array:
+        """Sums over blocks of a function of their numbers of rows, shape (T,)."""
+        return np.sum(self.times * by_number, axis=1)
 
 
-def _damped_step(gradient: Array, curvature: Array, damping: float) -> Array:
-    """Newton's step, with as much damping as it takes to go down."""
-    (a, b), (_, c) = curvature.tolist()
-    first, second = gradient.tolist()
+def _damped_steps(gradient: Array, curvature: Array, damping: Array) -> Array:
+    """Newton's steps (T, 2), with as much damping (T,) as it takes to go down."""
+    a, b, c = curvature[:, 0, 0], curvature[:, 0, 1], curvature[:, 1, 1]
+    first, second = gradient.T
     # The lowest eigenvalue, and the matrix with the damping, in closed form: the functions for matrices take longer.
-    lowest = 0.5 * (a + c) - hypot(0.5 * (a - c), b)
-    damping = max(0.0, damping, 1e-6 * max(abs(a), abs(b), abs(c)) - lowest)
+    lowest = 0.5 * (a + c) - np.hypot(0.5 * (a - c), b)
+    most = np.maximum(np.maximum(np.abs(a), np.abs(b)), np.abs(c))
+    damping = np.maximum(np.maximum(damping, 0.0), 1e-6 * most - lowest)
     a, c = a + damping, c + damping
-    step = np.array([c * first - b * second, a * second - b * first]) / (a * c - b * b)
+    step = np.stack([c * first - b * second, a * second - b * first], axis=1) / (a * c - b * b)[:, None]
     return np.clip(step, -MOST_NEWTON_STEP, MOST_NEWTON_STEP)
