@@ -28,6 +28,7 @@ SMALL: dict[str, Any] = {
     "DTCRegressor": ssgp.DTCRegressor(5, max_iter=3, random_state=0),
     "ExactGPRegressor": ssgp.ExactGPRegressor(random_state=0),
     "PICRegressor": ssgp.PICRegressor(5, max_iter=3, random_state=0),
+    "Pipeline": ssgp.Pipeline([("model", ssgp.ExactGPRegressor(random_state=0))]),
     "SSGPRegressor": ssgp.SSGPRegressor(3, max_iter=3, n_restarts=1, random_state=0),
     "SVBSSGPRegressor": quick(max_iter=3),
     "SpectralForestRegressor": small_forest(max_iter=3),

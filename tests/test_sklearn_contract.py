@@ -69,6 +69,7 @@ def test_exported_names():
         "DTCRegressor",
         "ExactGPRegressor",
         "PICRegressor",
+        "Pipeline",
         "RecalibratedRegressor",
         "SSGPRegressor",
         "SVBSSGPRegressor",

@@ -8,7 +8,7 @@ from ssgp._version import __version__ as __version__
 if TYPE_CHECKING:
     from ssgp import bases, metrics
     from ssgp.baselines import DTCRegressor, ExactGPRegressor, PICRegressor, SSGPRegressor, VSSGPRegressor
-    from ssgp.distributions import RecalibratedRegressor, recalibrate
+    from ssgp.distributions import Pipeline, RecalibratedRegressor, recalibrate
     from ssgp.forest import SpectralForestRegressor
     from ssgp.saving import save
     from ssgp.stored import load
@@ -19,6 +19,7 @@ __all__ = [
     "DTCRegressor",
     "ExactGPRegressor",
     "PICRegressor",
+    "Pipeline",
     "RecalibratedRegressor",
     "SSGPRegressor",
     "SVBSSGPRegressor",
@@ -37,6 +38,7 @@ _HOMES = {
     "DTCRegressor": "baselines",
     "ExactGPRegressor": "baselines",
     "PICRegressor": "baselines",
+    "Pipeline": "distributions",
     "RecalibratedRegressor": "distributions",
     "SSGPRegressor": "baselines",
     "SVBSSGPRegressor": "svbssgp",

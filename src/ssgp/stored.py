@@ -15,6 +15,7 @@ from ssgp.baselines.pic import PICRegressor
 from ssgp.baselines.squared_exponential import SquaredExponential
 from ssgp.baselines.ssgp import SSGPRegressor
 from ssgp.baselines.vssgp import VSSGPRegressor
+from ssgp.distributions.pipeline import Pipeline as DistributionPipeline
 from ssgp.distributions.recalibrated import RecalibratedRegressor
 from ssgp.distributions.recalibration import Recalibration
 from ssgp.forest.boosted_trees import BoostedTrees
@@ -61,7 +62,7 @@ BASELINES = (
     *(SquaredExponential, VariationalMap, WeightPosterior),
 )
 FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest)
-DISTRIBUTIONS = (Recalibration,)
+DISTRIBUTIONS = (DistributionPipeline, Recalibration)
 TABLES = (Dropped, Number, OneHot, TargetMeans, Time)
 
 
@@ -92,7 +93,7 @@ def load(path: FilePath) -> Any:  # noqa: ANN401  the class is in the file
 
     Returns
     -------
-    estimator or Pipeline
+    estimator or ssgp.Pipeline
         As it was saved.
 
     Examples

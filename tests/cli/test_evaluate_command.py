@@ -32,8 +32,8 @@ class TestEvaluate:
         assert (code, err) == (0, "")
         found = json.loads(out)
         new = pq.read_table(folder / "new.parquet").slice(3)
-        y, X = new["height"].to_numpy(), model["encoder"].transform(new)
-        regressor, scores = model["regressor"], found["model"]
+        y, X = new["height"].to_numpy(), new
+        regressor, scores = model, found["model"]
         mean = regressor.predict(X)
         assert (found["rows"], found["rows_without_target"]) == (297, 3)
         assert scores["rmse"] == pytest.approx(metrics.rmse(y, mean))
@@ -125,7 +125,7 @@ class TestCalibrate:
         new = csv.read_csv(folder / "new.csv").slice(3)
         expected = ssgp.recalibrate(model, new, new["height"].to_numpy())
         loaded = ssgp.load(calibrated[1])
-        assert loaded["regressor"].recalibration_ == expected["regressor"].recalibration_
+        assert loaded.recalibration_ == expected.recalibration_
         np.testing.assert_array_equal(loaded.predict(new, return_std=True), expected.predict(new, return_std=True))
 
     def test_what_is_told(self, calibrated):
@@ -151,11 +151,11 @@ class TestCalibrate:
         new, path = pq.read_table(folder / "new.parquet"), folder / "calibrated.parquet"
         assert run("predict", calibrated[1], folder / "new.parquet", "--interval", "0.9", "--out", path)[0] == 0
         loaded, found = ssgp.load(calibrated[1]), predicted(path)
-        interval = loaded["regressor"].predict_interval(loaded["encoder"].transform(new), 0.9)
+        interval = loaded.predict_interval(new, 0.9)
         np.testing.assert_allclose(found["mean"], loaded.predict(new), rtol=1e-12)
         np.testing.assert_allclose(np.column_stack([found["lower_0.9"], found["upper_0.9"]]), interval, rtol=1e-9)
         out = run("inspect", calibrated[1])[1]
-        assert "TableEncoder and SpectralForestRegressor" in out
+        assert "SpectralForestRegressor" in out
         assert "Recalibrated on 297 rows: moved by " in out
         page = folder / "calibrated.html"
         assert run("report", calibrated[1], folder / "new.parquet", "--out", page)[0] == 0
@@ -175,8 +175,8 @@ class TestCalibrate:
         assert run("evaluate", path, folder / "new.csv", "--calibrate", "--out", out)[0] == 0
         new = pq.read_table(folder / "new.parquet").slice(3)
         loaded = ssgp.load(out)
-        X, y = loaded["encoder"].transform(new), new["height"].to_numpy()
-        low, high = loaded["regressor"].predict_interval(X, 0.9).T
+        y = new["height"].to_numpy()
+        low, high = loaded.predict_interval(new, 0.9).T
         assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.05)
 
     def test_large_tables_are_sampled_as_they_are_read(self, folder, monkeypatch):

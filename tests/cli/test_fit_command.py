@@ -97,7 +97,7 @@ class TestFit:
         code, out, err = run("fit", data, "--target", "y", "--kind", "code=category", *QUICK, "--out", tmp_path / "m")
         assert code == 0, err
         assert "code: 3 categories, one feature each" in out
-        assert ssgp.load(tmp_path / "m")[0].get_feature_names_out().tolist() == ["code_007", "code_10", "code_A0"]
+        assert ssgp.load(tmp_path / "m").encoder_.get_feature_names_out().tolist() == ["code_007", "code_10", "code_A0"]
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", SMALL_MODELS)

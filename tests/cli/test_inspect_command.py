@@ -19,7 +19,7 @@ class TestInspect:
         code, out, _ = run("inspect", folder / "m")
         assert code == 0
         for text in (
-            "TableEncoder and SpectralForestRegressor",
+            "m: SpectralForestRegressor, ",
             f"Written by ssgp {ssgp.__version__}",
             "Predicts height",
             "rows named by id",
@@ -33,8 +33,8 @@ class TestInspect:
     def test_json(self, folder, model):
         found = json.loads(run("inspect", folder / "m", "--json")[1])
         assert found["bytes"] == (folder / "m").stat().st_size
-        assert list(found["feature_importances"].values()) == model["regressor"].feature_importances_.tolist()
-        assert list(found["feature_importances"]) == model["encoder"].get_feature_names_out().tolist()
+        assert list(found["feature_importances"].values()) == model.feature_importances_.tolist()
+        assert list(found["feature_importances"]) == model.encoder_.get_feature_names_out().tolist()
 
     def test_a_line_break_in_a_name_is_no_new_column(self, tmp_path):
         table = pa.table({"a\nb": np.arange(30.0), "c\u2028d": np.arange(30.0) ** 2})

@@ -23,12 +23,12 @@ class TestPredict:
         found, new = predicted(path), pq.read_table(folder / "new.parquet")
         assert found.column_names == ["id", "mean", "std", "q0.05", "q0.5", "lower_0.8", "upper_0.8"]
         assert found["id"].to_pylist() == new["id"].to_pylist()
-        X = model["encoder"].transform(new)
-        mean, std = model["regressor"].predict(X, return_std=True)
+        X = new
+        mean, std = model.predict(X, return_std=True)
         levels = [0.05, 0.5, 0.5 - 0.8 / 2, 0.5 + 0.8 / 2]
         for name, column in zip(found.column_names[1:3], (mean, std), strict=True):
             np.testing.assert_allclose(found[name], column, rtol=1e-12, atol=1e-12)
-        quantiles = model["regressor"].predict_quantiles(X, levels)
+        quantiles = model.predict_quantiles(X, levels)
         np.testing.assert_allclose(np.column_stack(found.columns[3:]), quantiles, rtol=1e-12, atol=1e-12)
 
     def test_batches_that_are_the_whole_table_give_python_s_bits(self, folder, model):

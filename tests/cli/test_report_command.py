@@ -19,7 +19,7 @@ class TestReport:
         assert "297 rows, target height" in out
         assert "3 rows left out, where the target 'height' is missing" in err
         new = pq.read_table(folder / "new.parquet").slice(3)
-        inputs = [name for name in model["encoder"].feature_names_in_ if name in new.column_names]
+        inputs = [name for name in model.encoder_.feature_names_in_ if name in new.column_names]
         write_report(
             model,
             new.select(inputs),

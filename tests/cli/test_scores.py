@@ -32,7 +32,7 @@ def summary(model, rows, scorer, batch):
     scores = Scores(0.0)
     for start in range(0, len(y), batch):
         part = slice(start, start + batch)
-        scores.add(y[part], scorer(Predictor(None, model, {}), X[part], y[part]))
+        scores.add(y[part], scorer(Predictor(model, {}), X[part], y[part]))
     return scores.summary()
 
 
@@ -52,14 +52,14 @@ def test_some_rows_stand_for_all(model, rows):
 
 def test_a_small_batch_of_a_large_table_counts(model, rows):
     X, y = rows
-    found = RowScorer(10**9)(Predictor(None, model, {}), X[:3], y[:3])
+    found = RowScorer(10**9)(Predictor(model, {}), X[:3], y[:3])
     assert len(found.crps) == 1
     assert np.isfinite(found.crps).all()
 
 
 def test_it_is_told_which_rows_were_looked_at_in_detail(model, rows):
     X, y = rows
-    found = RowScorer(400 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    found = RowScorer(400 * DETAILED_ROWS)(Predictor(model, {}), X, y)
     assert found.detailed.max() > 2 * ROWS_PER_TASK
     low, high = model.predict_interval(X[found.detailed], coverage=0.9).T
     np.testing.assert_allclose(found.width[:, 1], high - low, rtol=1e-6)
@@ -88,7 +88,7 @@ def test_a_weight_counts_as_so_many_rows():
 def test_some_rows_stand_for_all_by_their_weights(model, rows):
     X, y = rows
     weight = np.random.default_rng(0).uniform(0.1, 5, len(y))
-    row_scores = RowScorer(40 * DETAILED_ROWS)(Predictor(None, model, {}), X, y)
+    row_scores = RowScorer(40 * DETAILED_ROWS)(Predictor(model, {}), X, y)
     scores = Scores(0.0)
     scores.add(y, row_scores, weight)
     found = scores.summary()
@@ -116,5 +116,5 @@ def test_crps_agrees_with_its_integral(model, rows):
     cdf = np.stack([mixture.cdf(np.full(400, at)) for at in grid], axis=1)
     beyond = (cdf - (grid >= y[rows_used, None])) ** 2
     expected = np.sum(0.5 * (beyond[:, 1:] + beyond[:, :-1]) * np.diff(grid), axis=1).mean()
-    found = RowScorer(400)(Predictor(None, model, {}), X[rows_used], y[rows_used]).crps.mean()
+    found = RowScorer(400)(Predictor(model, {}), X[rows_used], y[rows_used]).crps.mean()
     assert found == pytest.approx(expected, rel=1e-3)

@@ -76,7 +76,7 @@ def test_the_model_is_the_same(folder, data, weight, sampled, request):
     streamed, printed_too = fitted(folder, data, "streamed", *options)
     new = many_kinds(300, seed=1)
     np.testing.assert_array_equal(streamed.predict(new), whole.predict(new))
-    assert streamed[0].describe() == whole[0].describe()
+    assert streamed.encoder_.describe() == whole.encoder_.describe()
     notes, notes_too = (read_summary(folder / name)["notes"] for name in ("whole", "streamed"))
     for name in ("target_mean", "target_deviation"):
         assert notes_too.pop(name) == pytest.approx(notes.pop(name))
@@ -109,7 +109,7 @@ def test_rows_of_weight_zero_change_nothing(memory, tmp_path, sampled, request):
     pq.write_table(with_nonsense(table, 200), tmp_path / "with.parquet", row_group_size=130)
     options = ["--weight", "times", "--hold-out", "0.2", "--json"]
     (without, printed), (model, printed_too) = (fitted(tmp_path, f"{name}.parquet", name, *options) for name in WITH)
-    assert model[0].describe() == without[0].describe()
+    assert model.encoder_.describe() == without.encoder_.describe()
     new = many_kinds(300, seed=1)
     np.testing.assert_array_equal(model.predict(new), without.predict(new))
     found, expected = json.loads(printed_too), json.loads(printed)
@@ -133,7 +133,7 @@ def test_scores_of_rows_held_out_are_weighted(memory, tmp_path, request):
     numbers = random_rows(297, round(0.3 * 297), 0)
     held, learned = table.take(pa.array(numbers)), np.setdiff1d(np.arange(297), numbers)
     y, times = held["height"].to_numpy(), held["times"].to_numpy()
-    X, forest = model[0].transform(held), model[-1]
+    X, forest = held, model
     mean = forest.predict(X)
     low, high = forest.predict_interval(X, coverage=0.9).T
     scores = json.loads(printed)["held_out"]
@@ -165,13 +165,13 @@ def test_it_says_that_it_reads_in_parts(folder, too_large):
 @pytest.mark.parametrize(("text", "n_bytes"), [("1GB", 1e9), ("64MiB", 2**26), ("1 GiB", 2**30), ("2 gb", 2e9)])
 def test_memory_is_an_amount(text, n_bytes, folder):
     fitted(folder, "train.parquet", "m", "--memory", text)
-    assert ssgp.load(folder / "m")[-1].max_memory == n_bytes
+    assert ssgp.load(folder / "m").max_memory == n_bytes
 
 
 def test_memory_decides(folder):
     _, out = fitted(folder, "train.parquet", "m", "--memory", "1GB")
     assert "read in parts" not in out
-    assert ssgp.load(folder / "m")[-1].max_memory == 1e9
+    assert ssgp.load(folder / "m").max_memory == 1e9
 
 
 @pytest.mark.slow

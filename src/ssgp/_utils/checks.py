@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_array, check_consistent_length, column_or_1d, validate_data
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.column_errors import WeightError
+from ssgp._utils.column_errors import ExtremeValuesError, WeightError
 from ssgp._utils.warning import warn_user
 
 __all__ = [
@@ -47,16 +47,28 @@ N_JOBS: list[Any] = [Interval(Integral, 1, None, closed="left"), Interval(Integr
 
 @contextmanager
 def columns_unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Let the estimator expect the columns it did before if what happens inside raises."""
-    names = ("n_features_in_", "feature_names_in_")
+    """Let the estimator expect the columns it did before if what happens inside raises, and errors have their names."""
+    names = ("n_features_in_", "feature_names_in_", "encoder_")
     before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        column = _column_of(estimator, error)
         for name in names:
             vars(estimator).pop(name, None)
         vars(estimator).update(before)
+        if isinstance(error, ExtremeValuesError):
+            raise ExtremeValuesError(error.feature, column) from error
         raise
+
+
+def _column_of(estimator: BaseEstimator, error: BaseException) -> str | None:
+    """Name of the column whose values are too extreme, if they are and it has one."""
+    if not isinstance(error, ExtremeValuesError) or error.feature is None:
+        return None
+    encoder = getattr(estimator, "encoder_", None)
+    names = getattr(estimator, "feature_names_in_", None) if encoder is None else encoder.feature_columns()
+    return None if names is None else str(names[error.feature])
 
 
 def check_rows(
@@ -72,16 +84,17 @@ def check_rows(
 
     Of rows that are not the `whole` table, how much they count for together is for the caller to check.
     """
-    rows = validate_data(
-        estimator,
-        cast(Any, X),
-        cast(Any, y),
-        reset=reset,
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-        y_numeric=True,
-        multi_output=False,
-    )
+    with _text_named(X):
+        rows = validate_data(
+            estimator,
+            cast(Any, X),
+            cast(Any, y),
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            y_numeric=True,
+            multi_output=False,
+        )
     X, y = cast(tuple[Array, Array], rows)
     y = np.asarray(y, dtype=float)
     _check_finite(estimator, X)
@@ -183,10 +196,49 @@ def check_total_weight(found: WeightTotals, growing: bool = False) -> None:
 def check_inputs(estimator: BaseEstimator, X: ArrayLike) -> Array:
     """Rows to predict, as a finite float array with the columns seen in fit."""
     if not _is_as_in_fit(estimator, X):
-        X = validate_data(estimator, cast(Any, X), reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        with _text_named(X):
+            X = validate_data(
+                estimator, cast(Any, X), reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
+            )
     rows = cast(Array, X)
     _check_finite(estimator, rows)
     return rows
+
+
+@contextmanager
+def _text_named(X: Any) -> Iterator[None]:  # noqa: ANN401
+    """Context in which text among the inputs is an error that names the first column with some."""
+    try:
+        yield
+    except ValueError as error:
+        found = _first_text(X)
+        if found is None:
+            raise
+        raise ValueError(
+            f"column {found[0]} of X holds text, such as {found[1]!r}, where numbers are needed: learn from a data "
+            "frame (pandas, polars or Arrow) with encoder='auto', which takes text, dates and missing values"
+        ) from error
+
+
+def _first_text(X: Any) -> tuple[str, str] | None:  # noqa: ANN401
+    """Name or number of the first column with text that is no number, and that text; None where there is none."""
+    array = np.asarray(X)
+    if array.ndim != 2 or array.dtype.kind not in "OUS":
+        return None
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    for i, column in enumerate(array.T):
+        text = next((value for value in column if isinstance(value, str) and not _is_number(value)), None)
+        if text is not None:
+            return (str(i) if names is None else repr(str(names[i]))), str(text)
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_as_in_fit(estimator: BaseEstimator, X: ArrayLike) -> bool:
@@ -212,11 +264,13 @@ def _check_finite(estimator: BaseEstimator, X: Array) -> None:
         return
     column = int(np.flatnonzero(bad.any(axis=0))[0])
     names = getattr(estimator, "feature_names_in_", None)
+    missing = np.isnan(X[:, column]).any()
+    way_out = ", or learn from a data frame (pandas, polars or Arrow), in which values may be missing"
     raise ValueError(
-        f"Input X contains {'NaN' if np.isnan(X[:, column]).any() else 'infinity'} "
+        f"Input X contains {'NaN' if missing else 'infinity'} "
         f"in column {column if names is None else repr(str(names[column]))}: "
         f"{int(bad[:, column].sum())} of {len(X)} rows are not finite. "
-        f"{type(estimator).__name__} needs finite values; drop or impute these rows first."
+        f"{type(estimator).__name__} needs finite values; drop or impute these rows first{way_out if missing else ''}."
     )
 
 

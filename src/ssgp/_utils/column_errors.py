@@ -33,15 +33,18 @@ class UnusableTypeError(ValueError):
 
 
 class ExtremeValuesError(ValueError):
-    """Values that are infinite once they are standardised: of a feature, by its number, or of the target."""
+    """Values that are infinite once they are standardised: of a feature, by its number, or of the target.
 
-    def __init__(self, feature: int | None) -> None:
-        super().__init__(feature)
-        self.feature = feature
+    `column` is the name of the feature's column, where it is known.
+    """
+
+    def __init__(self, feature: int | None, column: str | None = None) -> None:
+        super().__init__(feature, column)
+        self.feature, self.column = feature, column
 
     def __str__(self) -> str:
         if self.feature is not None:
-            where = f"X has values in column {self.feature}"
+            where = f"X has values in column {self.feature if self.column is None else repr(self.column)}"
             return f"Input {where} too extreme to standardise; drop or transform them first"
         return (
             "Input y has values too extreme to standardise: their deviation has to be from 1e-140 to 1e+140; drop or "

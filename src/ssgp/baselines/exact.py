@@ -15,12 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.checks import check_rows, columns_unchanged_on_error
+from ssgp._utils.checks import columns_unchanged_on_error
 from ssgp._utils.weights import warn_of_copies
 from ssgp.baselines.gaussian_regressor import KERNEL_AND_UNITS, GaussianRegressor
+from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.contents import made_of
-from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.noise import LOG_TWO_PI
 
 __all__ = ["ExactGPRegressor"]
@@ -71,7 +71,7 @@ class _WeightedNoise(WhiteKernel):
         return best.x, float(best.fun)
 
 
-@stored_estimator(
+@stored_regressor(
     {**KERNEL_AND_UNITS, "_process": made_of(GaussianProcessRegressor, d=lambda process: process.n_features_in_)}
 )
 class ExactGPRegressor(GaussianRegressor):
@@ -90,6 +90,9 @@ class ExactGPRegressor(GaussianRegressor):
         Largest number of rows that hyperparameters are learned from; predictions use all.
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
+    encoder : "auto", TableEncoder or None, default="auto"
+        What makes numbers of a data frame's columns: by default a `TableEncoder`, where they are not all numbers, or
+        some are missing. One with settings of its own is used for all rows, and None for none.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -103,8 +106,11 @@ class ExactGPRegressor(GaussianRegressor):
         Training rows.
     bound_ : float
         Log marginal likelihood of the training rows, in nats.
+    encoder_ : TableEncoder or None
+        Encoder of the rows, None where they are numbers as they are. Attributes of the inputs, d of them, are then of
+        its features (``encoder_.get_feature_names_out()``).
     n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+        Number and names of the columns of the table.
 
     Examples
     --------
@@ -120,6 +126,7 @@ class ExactGPRegressor(GaussianRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        **TableRegressor._parameter_constraints,
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "max_rows": [Interval(Integral, 1, None, closed="left")],
         "learn_rows": [Interval(Integral, 1, None, closed="left")],
@@ -137,12 +144,14 @@ class ExactGPRegressor(GaussianRegressor):
         max_rows: int = 10_000,
         learn_rows: int = 2000,
         normalize: bool = True,
+        encoder: Encoder = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_restarts = n_restarts
         self.max_rows = max_rows
         self.learn_rows = learn_rows
         self.normalize = normalize
+        self.encoder = encoder
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -152,7 +161,7 @@ class ExactGPRegressor(GaussianRegressor):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+            Inputs: an array of numbers, or a pandas, polars or Arrow table of any columns (docs/tables.md).
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
@@ -164,7 +173,7 @@ class ExactGPRegressor(GaussianRegressor):
             Fitted.
         """
         with columns_unchanged_on_error(self):
-            X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
+            X, y, weight, _ = self._training_rows(X, y, sample_weight)
             if len(y) > self.max_rows:
                 raise ValueError(
                     f"an exact Gaussian process of {len(y):,} rows needs a matrix of that side, and max_rows is "

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.budget import Budget
-from ssgp._utils.checks import N_JOBS, check_rows, columns_unchanged_on_error
+from ssgp._utils.checks import N_JOBS, columns_unchanged_on_error
 from ssgp._utils.progress import CallbackSupportMixin, Monitor, StepHooks
 from ssgp._utils.warning import warn_user
 from ssgp.baselines.gaussian_regressor import KERNEL_AND_UNITS, GaussianRegressor
@@ -24,11 +24,11 @@ from ssgp.baselines.lbfgs import maximize_bound
 from ssgp.baselines.linear_bound import WeightPosterior
 from ssgp.baselines.model import LEAST_LOG_NOISE, Model, RowLikelihood, sum_blocks
 from ssgp.baselines.natural_gradient import NaturalGradientTrainer
+from ssgp.distributions.table_regressor import TableRegressor, stored_regressor
 from ssgp.engine.threads import one_blas_thread
 from ssgp.rows.blocks import Rows, even_bounds
 from ssgp.rows.standardizer import LEAST_NOISE, Standardizer
 from ssgp.saving.contents import Rule, array, integer, made_of
-from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.parameters import Hyperparameters, initial_hyperparameters
 
 __all__ = ["FeatureRegressor", "Learned", "stored_with_features"]
@@ -79,6 +79,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
     _weights: WeightPosterior
 
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        **TableRegressor._parameter_constraints,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "lengthscale": "no_validation",
         "signal_variance": "no_validation",
@@ -147,7 +148,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+            Inputs: an array of numbers, or a pandas, polars or Arrow table of any columns (docs/tables.md).
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
@@ -164,7 +165,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         """
         # Other sums, of several BLAS threads, would lead to another optimum.
         with columns_unchanged_on_error(self), one_blas_thread():
-            X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True)
+            X, y, weight, _ = self._training_rows(X, y, sample_weight)
             units = Standardizer.fit(X, y, weight, self.normalize)
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             order_rng, start_rng, step_rng = np.random.default_rng(seed).spawn(3)
@@ -252,4 +253,4 @@ def stored_with_features(map_class: type, **more: Rule) -> Callable[[type], type
         "_model": made_of(Model, d=lambda model: len(model.features.log_lengthscale)),
         "_weights": made_of(WeightPosterior),
     }
-    return stored_estimator({**KERNEL_AND_UNITS, **fitted, **more}, relations=check)
+    return stored_regressor({**KERNEL_AND_UNITS, **fitted, **more}, relations=check)

@@ -1,17 +1,16 @@
 """Predictions of regressors with normal distributions and the same noise everywhere."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.checks import check_inputs
 from ssgp.distributions.normal import NormalDistribution
-from ssgp.distributions.regressor import DistributionRegressor
+from ssgp.distributions.table_regressor import TableRegressor
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.contents import Rule, array, integer, made_of, number
 from ssgp.saving.mixin import SaveMixin
@@ -32,7 +31,7 @@ KERNEL_AND_UNITS: dict[str, Rule] = {
 ROWS_PER_CHUNK = 1 << 14
 
 
-class GaussianRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
+class GaussianRegressor(TableRegressor, SaveMixin, RegressorMixin, BaseEstimator):
     """A fitted regressor that predicts a normal distribution for every row.
 
     Subclasses implement `_latent`.
@@ -41,8 +40,6 @@ class GaussianRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEs
     # What scikit-learn may pass on to `predict`, which its signature does not show.
     __metadata_request__predict: ClassVar[dict[str, None]] = {"latent": None}
 
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
     lengthscale_: Array
     signal_variance_: float
     noise_variance_: float
@@ -85,7 +82,7 @@ class GaussianRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEs
         The variances are zeros without `with_variance`.
         """
         check_is_fitted(self, "_units")
-        X = check_inputs(self, X)
+        X = self._input_rows(X)
         mean, variance = np.empty(len(X)), np.zeros(len(X))
         for start in range(0, len(X), self._rows_per_chunk):
             chunk = slice(start, start + self._rows_per_chunk)

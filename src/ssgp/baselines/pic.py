@@ -16,6 +16,7 @@ from ssgp.baselines.inducing_regressor import InducingRegressor
 from ssgp.baselines.linear_bound import WeightPosterior
 from ssgp.baselines.model import Model, sum_blocks
 from ssgp.baselines.natural_gradient import NaturalGradientTrainer
+from ssgp.distributions.table_regressor import Encoder
 from ssgp.engine.threads import map_in_threads, one_blas_thread
 from ssgp.rows.bisecting_tree import BisectingTree, grow_tree
 from ssgp.rows.blocks import Rows
@@ -61,6 +62,9 @@ class PICRegressor(InducingRegressor):
         mean square where `normalize` is False.
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
+    encoder : "auto", TableEncoder or None, default="auto"
+        What makes numbers of a data frame's columns: by default a `TableEncoder`, where they are not all numbers, or
+        some are missing. One with settings of its own is used for all rows, and None for none.
     n_jobs : int or None, default=None
         Number of threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -86,8 +90,11 @@ class PICRegressor(InducingRegressor):
         Training rows.
     n_iter_ : int
         Steps taken.
+    encoder_ : TableEncoder or None
+        Encoder of the rows, None where they are numbers as they are. Attributes of the inputs, d of them, are then of
+        its features (``encoder_.get_feature_names_out()``).
     n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+        Number and names of the columns of the table.
 
     Examples
     --------
@@ -123,6 +130,7 @@ class PICRegressor(InducingRegressor):
         signal_variance: float | Literal["auto"] = "auto",
         noise_variance: float | Literal["auto"] = "auto",
         normalize: bool = True,
+        encoder: Encoder = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -135,6 +143,7 @@ class PICRegressor(InducingRegressor):
         self.signal_variance = signal_variance
         self.noise_variance = noise_variance
         self.normalize = normalize
+        self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

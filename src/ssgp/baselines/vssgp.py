@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from ssgp.baselines.feature_maps import VariationalMap
 from ssgp.baselines.feature_regressor import FeatureRegressor, stored_with_features
 from ssgp.baselines.model import Model
+from ssgp.distributions.table_regressor import Encoder
 from ssgp.rows.blocks import Rows
 from ssgp.spectrum.parameters import Hyperparameters
 
@@ -48,6 +49,9 @@ class VSSGPRegressor(FeatureRegressor):
         mean square where `normalize` is False.
     normalize : bool, default=True
         Whether the target is centred. False keeps the prior mean at zero.
+    encoder : "auto", TableEncoder or None, default="auto"
+        What makes numbers of a data frame's columns: by default a `TableEncoder`, where they are not all numbers, or
+        some are missing. One with settings of its own is used for all rows, and None for none.
     n_jobs : int or None, default=None
         Number of threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -69,8 +73,11 @@ class VSSGPRegressor(FeatureRegressor):
         Training rows.
     n_iter_ : int
         Steps taken.
+    encoder_ : TableEncoder or None
+        Encoder of the rows, None where they are numbers as they are. Attributes of the inputs, d of them, are then of
+        its features (``encoder_.get_feature_names_out()``).
     n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+        Number and names of the columns of the table.
 
     Examples
     --------
@@ -105,6 +112,7 @@ class VSSGPRegressor(FeatureRegressor):
         signal_variance: float | Literal["auto"] = "auto",
         noise_variance: float | Literal["auto"] = "auto",
         normalize: bool = True,
+        encoder: Encoder = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -118,6 +126,7 @@ class VSSGPRegressor(FeatureRegressor):
         self.signal_variance = signal_variance
         self.noise_variance = noise_variance
         self.normalize = normalize
+        self.encoder = encoder
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

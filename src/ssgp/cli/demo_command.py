@@ -49,7 +49,7 @@ def _score(model: SpectralForestRegressor, flights: Split, y_train: Array) -> di
     """Scores of the forest, and of the mean and deviation of the training rows."""
     mean, std, y = float(y_train.mean()), float(y_train.std()), flights.y_test
     scores, baseline = Scores(mean), Scores(mean)
-    scores.add(y, RowScorer()(Predictor(None, model), flights.X_test, y))
+    scores.add(y, RowScorer()(Predictor(model), flights.X_test, y))
     baseline.add(y, score_constant(y, mean, std))
     return {"model": scores.summary(), "baseline": baseline.summary()}
 

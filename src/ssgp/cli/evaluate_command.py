@@ -1,7 +1,7 @@
 """``ssgp evaluate``: scores of a saved model on rows that have targets, and the model recalibrated on them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ssgp.cli.errors import CommandError, WrongUsage
@@ -87,7 +87,7 @@ def _recalibrate(predictor: Predictor, table: EvaluationTable) -> Predictor:
             f"{table.target!r} is known; at least {LEAST_ROWS} are needed, and some hundreds are better"
         )
     regressor = RecalibratedRegressor(original(predictor.regressor))
-    return replace(predictor, regressor=regressor.fit(predictor.encode(sample.table), sample.y))
+    return predictor.with_regressor(regressor.fit(predictor.encode(sample.table), sample.y))
 
 
 def _score_all(
@@ -123,7 +123,7 @@ def _save_recalibrated(predictor: Predictor, recalibrated: RecalibratedRegressor
     regressor = RecalibratedRegressor(original(predictor.regressor))
     regressor.recalibration_ = recalibrated.recalibration_
     regressor.n_recalibration_rows_ = recalibrated.n_recalibration_rows_
-    save(replace(predictor, regressor=regressor).model, out, notes=predictor.raw_notes)
+    save(predictor.with_regressor(regressor).model, out, notes=predictor.raw_notes)
     return {"out": out, "recalibration": read_summary(out)["recalibration"]}
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
 from ssgp._utils.progress import observed
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line, os_error_text
@@ -66,8 +64,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
     check_not_an_input(options.out, source)
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
-    model = _pipeline(options, roles)
-    table = _read_table(source, roles, options, model.named_steps["encoder"].kinds or {}, output)
+    model = _unfitted(options, roles)
+    table = _read_table(source, roles, options, model.encoder.kinds or {}, output)
     _describe_table(table, roles, options, output)
     if isinstance(table, StreamedTable):
         _limit_memory(model, options)
@@ -76,12 +74,11 @@ def fit_command(options: FitOptions, output: Output) -> int:
     _save(model, options, notes)
     if options.checkpoint is not None and not interrupted:
         delete_checkpoint(options.checkpoint)
-    encoder, regressor = (step for _, step in model.steps)
     results: dict[str, Any] = {"out": options.out, "interrupted": interrupted, "fit_seconds": round(seconds, 3)}
     results |= read_summary(options.out)
-    text = [_columns_text(encoder), _training_text(options.model, results["training"], seconds)]
+    text = [_columns_text(model.encoder_), _training_text(options.model, results["training"], seconds)]
     if options.hold_out:
-        results["held_out"] = _score_held_out(Predictor(encoder, regressor, notes), table)
+        results["held_out"] = _score_held_out(Predictor(model, notes), table)
         text.append(_held_out_text(results["held_out"], table.n_rows - table.n_training, roles.weight))
     end = ", stopped by Ctrl-C: it has learned less than it could" if interrupted else ""
     text.append(f"Saved to {options.out} after {duration(time.perf_counter() - started)}{end}")
@@ -105,7 +102,8 @@ def _check_out_not_in_checkpoint(out: str, checkpoint: str | None) -> None:
         raise WrongUsage(f"--out: {out!r} is inside the folder of --checkpoint, {checkpoint!r}; choose another place")
 
 
-def _pipeline(options: FitOptions, roles: ColumnRoles) -> Pipeline:
+def _unfitted(options: FitOptions, roles: ColumnRoles) -> Any:  # noqa: ANN401  any regressor of the library
+    """The regressor with its settings. It encodes every table, also one of numbers: constant columns are left out."""
     setting_options = {
         "max_time": ("--max-time", options.max_time),
         "random_state": ("--seed", options.seed),
@@ -121,7 +119,7 @@ def _pipeline(options: FitOptions, roles: ColumnRoles) -> Pipeline:
     regressor = make_regressor(options.model, options.settings, setting_options)
     if regressor.random_state is None:
         regressor.set_params(random_state=DEFAULT_SEED)
-    return Pipeline([("encoder", TableEncoder(kinds=_kinds(options.kinds, roles.features))), ("regressor", regressor)])
+    return regressor.set_params(encoder=TableEncoder(kinds=_kinds(options.kinds, roles.features)))
 
 
 def _kinds(pairs: Sequence[str], features: list[str]) -> Any:  # noqa: ANN401  checked here
@@ -153,15 +151,14 @@ def _read_table(
         return StreamedTable(source, roles, options.hold_out, seed, display, categories)
 
 
-def _limit_memory(model: Pipeline, options: FitOptions) -> None:
+def _limit_memory(regressor: Any, options: FitOptions) -> None:  # noqa: ANN401
     """Limit a forest to the memory that is free, where no option gives a limit; one that goes on keeps its own."""
-    (_, regressor) = model.steps[-1]
     if options.memory is None and regressor.max_memory == "auto":
         free = max(LEAST_MEMORY, min(DEFAULT_MEMORY, default_memory()))
         regressor.set_params(max_memory=kept_setting(options.checkpoint, "max_memory") or free)
 
 
-def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Output) -> tuple[float, bool]:
+def _fit(model: Any, table: TrainingTable, options: FitOptions, output: Output) -> tuple[float, bool]:  # noqa: ANN401
     """Fit; return the seconds it took, and whether Ctrl-C cut it short."""
     fit_options: dict[str, Any] = {}
     started = time.monotonic()
@@ -175,13 +172,13 @@ def _fit(model: Pipeline, table: TrainingTable, options: FitOptions, output: Out
         output.warnings_as_messages({"sample_weight": f"--weight {options.weight}:"}),
         output.progress() as display,
         observed(display),
-        Predictor(*(step for _, step in model.steps)).column_names_in_errors(options.target, options.weight),
+        Predictor(model).column_names_in_errors(options.target, options.weight),
     ):
         table.fit(model, display, fit_options)
     return time.monotonic() - started, interrupts.pressed > 0
 
 
-def _save(model: Pipeline, options: FitOptions, notes: dict[str, Any]) -> None:
+def _save(model: Any, options: FitOptions, notes: dict[str, Any]) -> None:  # noqa: ANN401
     """Save the model; where that fails, say how the fit is not lost."""
     try:
         save(model, options.out, notes=notes)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ssgp._utils.arrays import Array
@@ -15,6 +16,8 @@ from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.output_paths import check_not_an_input, check_not_standard_output
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
+from ssgp.distributions.base import Distribution
+from ssgp.distributions.regressor import map_distributions
 from ssgp.tables.files import TableSource, check_columns, open_table
 from ssgp.tables.writing import check_output, write_table
 
@@ -90,10 +93,17 @@ class _Predictions:
         return [*map(float, self.quantiles), *([] if self.interval is None else self.interval[1:])]
 
     def __call__(self, regressor: Any, X: Any) -> list[Array]:  # noqa: ANN401
-        """The columns, shapes (n,), for encoded rows X."""
-        moments = regressor.predict(X, return_std=True) if self.std else [regressor.predict(X)]
-        quantiles = regressor.predict_quantiles(X, self.levels).T if self.levels else []
-        return [*moments, *quantiles]
+        """The columns, shapes (n,), for rows X as the regressor takes them."""
+        if not (self.std or self.levels):
+            return [regressor.predict(X)]
+        parts = map_distributions(regressor, X, lambda part, _: self._of(part))
+        return list(np.concatenate(parts, axis=1))
+
+    def _of(self, distribution: Distribution) -> Array:
+        """The columns of some rows, shape (k, n)."""
+        moments = [distribution.mean(), *([distribution.std()] if self.std else [])]
+        quantiles = distribution.quantile(self.levels).T if self.levels else []
+        return np.stack([*moments, *quantiles])
 
 
 def _quantile_levels(text: str | None) -> list[str]:

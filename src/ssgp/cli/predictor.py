@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from sklearn.pipeline import Pipeline
 
 from ssgp._utils.column_errors import ExtremeValuesError, WeightError
 from ssgp._utils.names import hint
 from ssgp.cli.errors import CommandError
 from ssgp.cli.notes import Notes
+from ssgp.distributions.pipeline import Pipeline, last_inputs, steps_of
 from ssgp.distributions.recalibrated import RecalibratedRegressor
 from ssgp.saving.model_files import read_summary
 from ssgp.stored import load
@@ -43,17 +43,25 @@ class Predictor:
 
     Attributes
     ----------
-    encoder : TableEncoder or None
-        Encoder of the columns; without one they have to be numbers.
-    regressor : estimator
-        Any regressor of this library.
+    model : estimator or Pipeline
+        Any regressor of this library, or a pipeline of an encoder and one, as earlier versions saved.
     raw_notes : dict or None
         Notes that were saved with it.
     """
 
-    encoder: TableEncoder | None
-    regressor: Any
+    model: Any
     raw_notes: dict[str, Any] | None = None
+
+    @property
+    def regressor(self) -> Any:  # noqa: ANN401
+        """The regressor."""
+        return steps_of(self.model)[-1]
+
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """Encoder of the columns; without one they have to be numbers."""
+        first = steps_of(self.model)[0]
+        return first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
 
     @property
     def notes(self) -> Notes:
@@ -67,22 +75,13 @@ class Predictor:
             return [str(name) for name in self.regressor.feature_names_in_]
         return [column.name for column in self.encoder.columns_ if not isinstance(column, Dropped)]
 
-    @property
-    def feature_columns(self) -> list[str]:
-        """Columns that the regressor's features come from, one per feature."""
-        if self.encoder is None:
-            return self.inputs
-        return [column.name for column in self.encoder.columns_ for _ in column.feature_names()]
-
     @contextmanager
     def column_names_in_errors(self, target: str = "", weight: str | None = None) -> Iterator[None]:
         """Context in which errors have the names of columns, where the regressor's have numbers of features."""
         try:
             yield
         except ExtremeValuesError as error:
-            column = (
-                f"the target {target!r}" if error.feature is None else f"column {self.feature_columns[error.feature]!r}"
-            )
+            column = f"the target {target!r}" if error.feature is None else f"column {error.column!r}"
             raise CommandError(
                 f"{column} has values too extreme to standardise; drop those rows or transform the column"
             ) from error
@@ -102,18 +101,18 @@ class Predictor:
 
     def encode(self, table: pa.Table) -> Any:  # noqa: ANN401  what regressors take
         """Inputs of the regressor, from a table that has the columns `inputs`."""
-        return table.select(self.inputs) if self.encoder is None else self.encoder.transform(table)
+        return last_inputs(self.model, table.select(self.inputs))
 
-    @property
-    def model(self) -> Any:  # noqa: ANN401
-        """The model as Python has it: a Pipeline of encoder and regressor, or the regressor alone."""
-        if self.encoder is None:
-            return self.regressor
-        return Pipeline([("encoder", self.encoder), ("regressor", self.regressor)])
+    def with_regressor(self, regressor: Any) -> "Predictor":  # noqa: ANN401
+        """The same model with another regressor at its end."""
+        if not isinstance(self.model, Pipeline):
+            return replace(self, model=regressor)
+        *before, (name, _) = self.model.steps
+        return replace(self, model=Pipeline([*before, (name, regressor)]))
 
     def with_jobs(self, jobs: int | None) -> "Predictor":
         """The same model, on so many threads."""
-        return self if jobs is None else replace(self, regressor=_with_jobs(self.regressor, jobs))
+        return self if jobs is None else self.with_regressor(_with_jobs(self.regressor, jobs))
 
 
 def _large_codes(encoder: TableEncoder) -> list[str]:
@@ -167,15 +166,12 @@ def load_predictor(path: str) -> Predictor:
     """Load a model that predicts tables."""
     check_model_file(path)
     model, notes = load(path), read_summary(path).get("notes")
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    encoder = steps[0] if isinstance(steps[0], TableEncoder) else None
-    regressor = steps[-1]
-    if encoder is regressor:
-        raise CommandError(f"{path!r} holds a {type(regressor).__name__}, which predicts nothing")
-    names_from = regressor if encoder is None else encoder
-    if not hasattr(names_from, "feature_names_in_"):
+    first, last = steps_of(model)[0], steps_of(model)[-1]
+    if isinstance(last, TableEncoder):
+        raise CommandError(f"{path!r} holds a {type(last).__name__}, which predicts nothing")
+    if not hasattr(first, "feature_names_in_"):
         raise CommandError(
             f"{path!r} was fitted on an array without names, so that columns of a file cannot be told apart; "
             "fit it on a table, or with `ssgp fit`"
         )
-    return Predictor(encoder, regressor, notes)
+    return Predictor(model, notes)

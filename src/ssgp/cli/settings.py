@@ -21,8 +21,8 @@ MODELS = {
     "pic": "PICRegressor",
     "exact": "ExactGPRegressor",
 }
-# Settings for a session in Python: they print, or go on from a fitted model.
-NOT_SETTABLE = {"verbose", "warm_start"}
+# Settings for a session in Python: they print, or go on from a fitted model, or are no value that text can say.
+NOT_SETTABLE = {"encoder", "verbose", "warm_start"}
 VALUES_OF_WORDS = {"none": None, "null": None, "true": True, "yes": True, "false": False, "no": False}
 
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from sklearn.pipeline import Pipeline
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.names import listed
@@ -80,8 +79,8 @@ class TrainingTable(Protocol):
         """Number of rows to learn from."""
         ...
 
-    def fit(self, model: Pipeline, display: Display, fit_options: dict[str, Any]) -> None:
-        """Fit encoder and regressor to the training rows; `fit_options` go to the regressor's fit."""
+    def fit(self, model: Any, display: Display, fit_options: dict[str, Any]) -> None:  # noqa: ANN401
+        """Fit a regressor to the training rows; `fit_options` go to its fit."""
         ...
 
     def held_out(self) -> Iterator[LabelledRows]:
@@ -115,11 +114,11 @@ class WholeTable:
         """Number of rows to learn from."""
         return len(self._training)
 
-    def fit(self, model: Pipeline, display: Display, fit_options: dict[str, Any]) -> None:
-        """Fit encoder and regressor to the training rows."""
+    def fit(self, model: Any, display: Display, fit_options: dict[str, Any]) -> None:  # noqa: ANN401
+        """Fit a regressor to the training rows."""
         rows = self._training
         options = fit_options if rows.weight is None else {"sample_weight": rows.weight, **fit_options}
-        model.fit(rows.table, rows.y, **{f"regressor__{name}": value for name, value in options.items()})
+        model.fit(rows.table, rows.y, **options)
 
     def held_out(self) -> Iterator[LabelledRows]:
         """Rows held out of training, to score the model on, in batches."""
@@ -162,11 +161,9 @@ class StreamedTable:
     def _n_table_rows(self) -> int:
         return self.n_rows + self.n_missing + self.n_weightless
 
-    def fit(self, model: Pipeline, display: Display, fit_options: dict[str, Any]) -> None:
-        """Fit the encoder to a sample of the training rows, the regressor to all of them, in batches."""
-        encoder, regressor = (step for _, step in model.steps)
-        batches = encoder.fit_transform_batches(lambda: self._training_batches(display), self.n_training)
-        regressor.fit_batches(self._with_moments(batches), **fit_options)
+    def fit(self, model: Any, display: Display, fit_options: dict[str, Any]) -> None:  # noqa: ANN401
+        """Fit a regressor to the training rows, in batches, its encoder to a sample of them."""
+        model.fit_batches(lambda: self._training_batches(display), n_rows=self.n_training, **fit_options)
 
     def held_out(self) -> Iterator[LabelledRows]:
         """Rows held out of training, to score the model on, in batches."""
@@ -197,15 +194,13 @@ class StreamedTable:
                 display("row", n_read, self._n_table_rows)
 
     def _training_batches(self, display: Display) -> Iterator[tuple[pa.Table, Array, Array | None]]:
+        """Rows to learn from, batch by batch; once all are read, `moments` are those of their targets."""
+        moments = Moments()
         for rows, held_out in self._batches(display):
             training = rows[~held_out] if held_out.any() else rows
+            moments.add(training.y, training.weight)
             yield training.table, training.y, training.weight
-
-    def _with_moments(self, batches: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        """The same batches, their targets added to `moments`."""
-        for X, y, weight in batches:
-            self.moments.add(y, weight)
-            yield X, y, weight
+        self.moments = moments
 
 
 def _may_need_floats(kind: pa.DataType) -> bool:

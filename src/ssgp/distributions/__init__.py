@@ -2,6 +2,7 @@
 
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
+from ssgp.distributions.pipeline import Pipeline
 from ssgp.distributions.recalibrated import RecalibratedRegressor, recalibrate
 from ssgp.distributions.recalibration import Recalibration
 from ssgp.distributions.stretched import StretchedDistribution
@@ -10,6 +11,7 @@ from ssgp.distributions.student_mixture import StudentMixture
 __all__ = [
     "Distribution",
     "NormalDistribution",
+    "Pipeline",
     "RecalibratedRegressor",
     "Recalibration",
     "StretchedDistribution",

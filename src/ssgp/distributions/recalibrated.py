@@ -5,14 +5,15 @@ from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import sklearn.pipeline
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target, check_weights
+from ssgp.distributions.pipeline import Pipeline, last_inputs
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.stretched import StretchedDistribution
@@ -105,6 +106,14 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         """Names of the inputs, where the regressor was fitted on a table."""
         return self.regressor.feature_names_in_
 
+    @property
+    def encoder_(self) -> Any:  # noqa: ANN401
+        """The regressor's encoder."""
+        return getattr(self.regressor, "encoder_", None)
+
+    def _input_names(self) -> list[str]:
+        return self.regressor._input_names()
+
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the four numbers; the regressor is not fitted again.
@@ -173,7 +182,7 @@ def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
     Returns
     -------
     RecalibratedRegressor or Pipeline
-        A pipeline if the model is one: its last step is recalibrated.
+        An `ssgp.Pipeline` if the model is a pipeline: its last step is recalibrated.
 
     Examples
     --------
@@ -187,12 +196,11 @@ def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
     >>> round(moved.recalibration_.shift, 1)
     1.0
     """
-    if not isinstance(model, Pipeline):
+    if not isinstance(model, sklearn.pipeline.Pipeline):
         return RecalibratedRegressor(original(model)).fit(X, y, sample_weight)
     *before, (name, last) = model.steps
-    for _, step in before:
-        X = step.transform(X)
-    return Pipeline([*before, (name, RecalibratedRegressor(original(last)).fit(X, y, sample_weight))])
+    recalibrated = RecalibratedRegressor(original(last)).fit(last_inputs(model, X), y, sample_weight)
+    return Pipeline([*before, (name, recalibrated)])
 
 
 def original(regressor: Any) -> Any:  # noqa: ANN401  any regressor of the library

@@ -1,13 +1,13 @@
 """The spectral forest: many small sparse spectrum models, averaged, that say how sure they are."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
@@ -19,8 +19,6 @@ from ssgp._utils.checks import (
     N_JOBS,
     WeightTotals,
     check_count,
-    check_inputs,
-    check_rows,
     check_total_weight,
     columns_unchanged_on_error,
 )
@@ -32,19 +30,20 @@ from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
 from ssgp._utils.wide import fewer_if_wide
 from ssgp._version import __version__
-from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.distributions.student_mixture import StudentMixture
+from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
+from ssgp.distributions.training_batches import GivenBatches, encoded_batches
 from ssgp.engine.threads import n_threads
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import CONTENTS, FittedForest, check_contents
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
-from ssgp.rows.row_files import gathered
+from ssgp.rows.row_files import RowFile, gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.checkpoints import Checkpoint
 from ssgp.saving.kinds import Kinds
-from ssgp.saving.mixin import SaveMixin, stored_estimator
+from ssgp.saving.mixin import SaveMixin
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS
 from ssgp.spectrum.parameters import Parameters
 
@@ -55,12 +54,14 @@ KEPT_BYTES = 4_000_000
 # Rows whose distributions are kept at a time, or so many per thread.
 PREDICT_ROWS = 1 << 17
 PREDICT_ROWS_PER_THREAD = 1 << 14
+# Attributes that are of the table, and not of the fitted forest.
+COLUMNS = ("n_features_in_", "feature_names_in_", "encoder_")
 # Settings that change nothing in what is learned.
-NOT_IN_THE_MODEL = {"average_prunings", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
+NOT_IN_THE_MODEL = {"average_prunings", "encoder", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
 
-@stored_estimator(CONTENTS, relations=check_contents)
-class SpectralForestRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
+@stored_regressor(CONTENTS, relations=check_contents)
+class SpectralForestRegressor(TableRegressor, SaveMixin, CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """Forest of local sparse spectrum Gaussian processes.
 
     Spectral frequencies and lengthscales are learned once, by stochastic ascent of a bound of the
@@ -117,6 +118,9 @@ default="squared-exponential"
     keep_rows : bool or "auto", default="auto"
         Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
         they take less than 4 MB, or where the first call is `partial_fit`.
+    encoder : "auto", TableEncoder or None, default="auto"
+        What makes numbers of a data frame's columns: by default a `TableEncoder`, where they are not all numbers, or
+        some are missing. One with settings of its own is used for all rows, and None for none.
     warm_start : bool, default=False
         Whether `fit` goes on from the last frequencies.
     n_jobs : int or None, default=-1
@@ -153,8 +157,11 @@ default="squared-exponential"
         Learning steps taken.
     bound_trace_ : array of shape (n_iter_,)
         Stochastic estimates of the bound of the local models' log p(y), in nats per row.
+    encoder_ : TableEncoder or None
+        Encoder of the rows, None where they are numbers as they are. Attributes of the inputs, d of them, are then of
+        its features (``encoder_.get_feature_names_out()``).
     n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+        Number and names of the columns of the table.
 
     Examples
     --------
@@ -176,8 +183,6 @@ default="squared-exponential"
     max_memory: float | str
     keep_rows: bool | Literal["auto"]
 
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
     _fitted: FittedForest
 
     posterior_ = View()
@@ -196,6 +201,7 @@ default="squared-exponential"
 
     _removed_settings: ClassVar[dict[str, Any]] = {"average_prunings": False}
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        **TableRegressor._parameter_constraints,
         "n_trees": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_frequencies": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "leaf_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -233,6 +239,7 @@ default="squared-exponential"
         max_time: float | None = None,
         max_memory: float | str = "auto",
         keep_rows: bool | Literal["auto"] = "auto",
+        encoder: Encoder = "auto",
         warm_start: bool = False,
         n_jobs: int | None = -1,
         random_state: int | np.random.RandomState | None = None,
@@ -252,6 +259,7 @@ default="squared-exponential"
         self.max_time = max_time
         self.max_memory = max_memory
         self.keep_rows = keep_rows
+        self.encoder = encoder
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -273,7 +281,7 @@ default="squared-exponential"
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+            Inputs: an array of numbers, or a pandas, polars or Arrow table of any columns (docs/tables.md).
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
@@ -293,8 +301,9 @@ default="squared-exponential"
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_batches(
         self,
-        batches: Iterable[tuple[ArrayLike, ...]],
+        batches: GivenBatches,
         *,
+        n_rows: int | None = None,
         folder: FilePath | None = None,
         checkpoint: FilePath | None = None,
     ) -> Self:
@@ -302,12 +311,16 @@ default="squared-exponential"
 
         The model is the one that `fit` makes of the same rows in the same order. They are read once, into a file that
         vanishes afterwards, and from there once per tree: it takes 8 bytes per number, and half as much again
-        for each thread. Memory is set by `max_memory`, up to about 10^9 rows at its default.
+        for each thread. Memory is set by `max_memory`, up to about 10^9 rows at its default. A table that has to be
+        encoded is read three times more: to see that, to count its rows and to fit the encoder to a sample of them.
 
         Parameters
         ----------
-        batches : iterable of (X, y) or (X, y, sample_weight)
-            Parts of the table, as `fit` takes them.
+        batches : iterable of (X, y) or (X, y, sample_weight), or function that returns one
+            Parts of the table, as `fit` takes them. Where they have to be encoded, a function (or a list): an iterator
+            can be read only once.
+        n_rows : int, optional
+            Rows of all batches together, where they have to be encoded and you know it: they are not counted then.
         folder : path-like, optional
             Where the file goes; by default to the system's folder for temporary files.
         checkpoint : path-like, optional
@@ -323,7 +336,7 @@ default="squared-exponential"
         with (
             self._budget(checkpoint) as budget,
             columns_unchanged_on_error(self),
-            gathered(self, batches, folder) as file,
+            self._gathered(batches, n_rows, folder) as file,
         ):
             shares = self._shares(file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
@@ -336,6 +349,14 @@ default="squared-exponential"
             self._fit_table(TrainingRows.of(table, places), units, seed, budget)
         return self
 
+    @contextmanager
+    def _gathered(self, batches: GivenBatches, n_rows: int | None, folder: FilePath | None) -> Iterator[RowFile]:
+        """All rows of the batches in a file, in numbers."""
+        encoder, numeric = encoded_batches(batches, self.encoder, n_rows)
+        with gathered(self, numeric, folder) as file:
+            self._set_encoder(encoder)
+            yield file
+
     def _fit(
         self,
         X: ArrayLike,
@@ -346,7 +367,7 @@ default="squared-exponential"
         growing: bool = False,
     ) -> Self:
         with columns_unchanged_on_error(self):
-            X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=True, whole=not growing)
+            X, y, weight, _ = self._training_rows(X, y, sample_weight, growing=growing)
             if growing and weight is not None:
                 check_total_weight(WeightTotals.of(weight), growing)
             return self._fit_rows(X, y, weight, keep_rows, budget)
@@ -444,7 +465,7 @@ default="squared-exponential"
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
-        X, y, weight, _ = check_rows(self, X, y, sample_weight, None, reset=False, whole=False)
+        X, y, weight, _ = self._more_rows(X, y, sample_weight)
         rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
         if rows.weight is not None:
             check_total_weight(WeightTotals.of(rows.weight), growing=True)
@@ -460,7 +481,7 @@ default="squared-exponential"
 
     def _identity(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
         """Facts that have to be the same for a fit to go on from a checkpoint."""
-        settings = {name: value for name, value in self.get_params().items() if name not in NOT_IN_THE_MODEL}
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_IN_THE_MODEL}
         last = self._last()
         return {
             "seed": int(seed),
@@ -507,10 +528,10 @@ default="squared-exponential"
         if not (self.warm_start and hasattr(self, "_fitted")):
             return None
         last = self._fitted.parameters
-        if last.layout.n_inputs != self.n_features_in_ or self.n_frequencies not in ("auto", last.layout.n_frequencies):
+        if last.layout.n_inputs != self._n_inputs or self.n_frequencies not in ("auto", last.layout.n_frequencies):
             raise ValueError(
                 f"cannot go on from {last.layout.n_frequencies} frequencies of {last.layout.n_inputs} inputs: now "
-                f"n_frequencies={self.n_frequencies} and there are {self.n_features_in_} inputs; "
+                f"n_frequencies={self.n_frequencies} and there are {self._n_inputs} inputs; "
                 "set warm_start=False to start anew"
             )
         return last
@@ -554,7 +575,7 @@ default="squared-exponential"
         # Asking scikit-learn takes a tenth of the time of one row's mean.
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
-        return check_inputs(self, X)
+        return self._input_rows(X)
 
     def _stored_attributes(self) -> dict[str, Any]:
         """Contents of a file: all attributes by name, and the parts of the fitted forest."""
@@ -565,8 +586,7 @@ default="squared-exponential"
         }
 
     def _restore_attributes(self, attributes: dict[str, Any]) -> None:
-        columns = ("n_features_in_", "feature_names_in_")
-        vars(self).update({name: value for name, value in attributes.items() if name in columns})
+        super()._restore_attributes({name: part for name, part in attributes.items() if name in COLUMNS})
         self._fitted = FittedForest.restored(attributes)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array
+from ssgp.distributions.pipeline import steps_of
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
-from ssgp.plot.inputs import steps_of
 from ssgp.plot.style import ACCENT, MUTED
 
 if TYPE_CHECKING:

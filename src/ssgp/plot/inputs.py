@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Indices
 from ssgp._utils.checks import check_count
+from ssgp.distributions.pipeline import steps_of
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encodings import ColumnEncoding, Dropped
 
-__all__ = ["InputTable", "draw_rows", "steps_of"]
+__all__ = ["InputTable", "draw_rows"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class InputTable:
         feature_names: Sequence[str] | None,
     ) -> "InputTable":
         first = steps_of(model)[0]
-        columns = first.columns_ if isinstance(first, TableEncoder) else []
+        encoder = first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
+        columns = [] if encoder is None else encoder.columns_
         if is_array(X):
             array = np.asarray(X)
             table = to_table(array[rows])
@@ -128,11 +129,6 @@ class InputTable:
     def holds(self, name: str) -> str:
         """What a column holds, in words."""
         return family(self.table.schema.field(name).type)
-
-
-def steps_of(model: Any) -> list[Any]:  # noqa: ANN401
-    """The steps of a pipeline, or the model itself."""
-    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
 def draw_rows(n_rows: int, max_rows: int, random_state: int) -> Indices:

@@ -11,23 +11,22 @@ from numpy.typing import ArrayLike
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.checks import check_count, check_target
 from ssgp.distributions.base import Distribution
+from ssgp.distributions.pipeline import last_inputs, steps_of
 from ssgp.metrics import pit
-from ssgp.plot.inputs import InputTable, steps_of
+from ssgp.plot.inputs import InputTable
 
 __all__ = ["PredictedRows", "encode_inputs", "in_central_interval", "predict_inputs"]
 
 
 def predict_inputs(model: Any, inputs: InputTable) -> Distribution:  # noqa: ANN401
     """Predictive distributions of rows by a fitted regressor, or a pipeline that ends with one."""
-    return steps_of(model)[-1].predict_distribution(encode_inputs(model, inputs))
+    return steps_of(model)[-1].predict_distribution(last_inputs(model, inputs.for_model()))
 
 
 def encode_inputs(model: Any, inputs: InputTable) -> Any:  # noqa: ANN401
-    """Rows as the last step of a pipeline gets them."""
-    X = inputs.for_model()
-    for step in steps_of(model)[:-1]:
-        X = step.transform(X)
-    return X
+    """Rows in numbers: as the last step of a pipeline gets them, encoded where it has an encoder of its own."""
+    X, encoder = last_inputs(model, inputs.for_model()), getattr(steps_of(model)[-1], "encoder_", None)
+    return X if encoder is None else encoder.transform(X)
 
 
 def in_central_interval(pit: Array, level: float) -> Mask:

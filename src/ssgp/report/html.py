@@ -14,10 +14,10 @@ from scipy.stats import binom
 
 from ssgp._utils.arrays import Array
 from ssgp._version import __version__
+from ssgp.distributions.pipeline import steps_of
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay
-from ssgp.plot.inputs import steps_of
 from ssgp.plot.predictive import PredictedRows, in_central_interval
 from ssgp.plot.style import load_matplotlib, styled
 from ssgp.plot.uncertainty import UncertaintyDisplay

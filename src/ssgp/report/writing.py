@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssgp._utils.whole_file import FilePath, check_place
+from ssgp.distributions.pipeline import steps_of
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.bound import BoundDisplay
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay, share_limits
 from ssgp.plot.importance import ImportanceDisplay
-from ssgp.plot.inputs import draw_rows, steps_of
+from ssgp.plot.inputs import draw_rows
 from ssgp.plot.observations import IntervalDisplay, ObservedDisplay
 from ssgp.plot.panels import calibration_displays
 from ssgp.plot.predictive import PredictedRows, encode_inputs

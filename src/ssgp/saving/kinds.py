@@ -116,7 +116,8 @@ class Kinds:
     """
 
     def __init__(self, classes: Iterable[type]) -> None:
-        kinds = [(cls, kind_of(cls)) for cls in (*classes, *FOREIGN)]
+        # Of two classes with one name in files, that of the library is read.
+        kinds = [(cls, kind_of(cls)) for cls in (*FOREIGN, *classes)]
         unknown = [cls.__name__ for cls, kind in kinds if kind is None]
         if unknown:
             raise TypeError(f"these classes do not say how they are stored: {', '.join(unknown)}")

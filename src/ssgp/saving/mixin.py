@@ -58,6 +58,11 @@ class SaveMixin:
         settings = self.get_params(deep=False)  # type: ignore[attr-defined]
         return {name: self._removed_settings.get(name, value) for name, value in settings.items()}
 
+    @classmethod
+    def _settings_of_file(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings, from what files hold of them."""
+        return dict(settings)
+
     def _stored_attributes(self) -> dict[str, Any]:
         """Everything else that a fitted estimator has, as files hold it."""
         settings = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -80,6 +85,7 @@ def stored_estimator(
     fitted: Mapping[str, Rule],
     *,
     settings: Mapping[str, Rule] | None = None,
+    optional_parts: Mapping[str, Rule] | None = None,
     relations: Relations | None = None,
     has_columns: bool = True,
 ) -> Callable[[Class], Class]:
@@ -91,15 +97,17 @@ def stored_estimator(
         What each fitted attribute may be; the size d is the number of inputs.
     settings : dict of Rule, optional
         What settings may be, where that is not a plain value; the class's own constraints hold as well.
+    optional_parts : dict of Rule, optional
+        Fitted attributes that may be missing in a file.
     relations : Relations, optional
         What must hold between the fitted attributes.
     has_columns : bool
         Whether the number and names of inputs are among the attributes.
     """
-    rules, names = dict(fitted), {}
+    rules, may_miss = dict(fitted), dict(optional_parts or {})
     if has_columns:
-        rules["n_features_in_"], names = integer(1, size="d"), {"feature_names_in_": strings("d")}
-    attributes = Contents(rules, names, relations)
+        rules["n_features_in_"], may_miss["feature_names_in_"] = integer(1, size="d"), strings("d")
+    attributes = Contents(rules, may_miss, relations)
 
     def decorate(cls: Class) -> Class:
         def parts(model: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -112,7 +120,7 @@ def stored_estimator(
             attributes.check(value)
 
         def make(stored_parts: dict[str, Any]) -> Any:  # noqa: ANN401
-            model = cls(**_without_removed(cls, stored_parts["settings"]))
+            model = _unfitted(cls, stored_parts["settings"])
             model._restore_attributes(stored_parts["fitted"])
             return model
 
@@ -129,7 +137,12 @@ def _check_settings(cls: Any, settings: Any, rules: dict[str, Rule]) -> None:  #
         if name not in known:
             raise ContentsError(f"{cls.__name__} has no parameter {name!r}")
         check_part(name, known[name], value, {})
-    cls(**_without_removed(cls, settings))._validate_params()
+    _unfitted(cls, settings)._validate_params()
+
+
+def _unfitted(cls: Any, settings: dict[str, Any]) -> Any:  # noqa: ANN401
+    """An estimator with the settings of a file."""
+    return cls(**cls._settings_of_file(_without_removed(cls, settings)))
 
 
 def _without_removed(cls: type, settings: dict[str, Any]) -> dict[str, Any]:

@@ -124,7 +124,8 @@ def read_summary(path: FilePath) -> dict[str, Any]:
 
 def _check_model(model: Any) -> None:  # noqa: ANN401  a user's
     """Refuse what no file holds, before anything is written."""
-    steps = dict(model.steps) if type(model) is Pipeline else {"": model}
+    is_pipeline = isinstance(model, Pipeline) and kind_of(type(model)) is not None
+    steps = dict(model.steps) if is_pipeline else {"": model}
     for name, step in steps.items():
         if not (isinstance(step, SaveMixin) and kind_of(type(step))):
             where = f"step {name!r} of the pipeline is" if name else "this is"

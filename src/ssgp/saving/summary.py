@@ -71,8 +71,7 @@ def _importances(steps: list[Any]) -> dict[str, dict[str, float]]:
     importances = getattr(last, "feature_importances_", None)
     if importances is None:
         return {}
-    input_names = getattr(last, "feature_names_in_", [f"x{i}" for i in range(len(importances))])
-    names = input_names if first is last else first.get_feature_names_out()
+    names = last._input_names() if first is last else first.get_feature_names_out()
     return {"feature_importances": {str(name): float(share) for name, share in zip(names, importances, strict=True)}}
 
 

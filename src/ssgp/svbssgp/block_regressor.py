@@ -8,10 +8,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.checks import check_inputs
 from ssgp._utils.progress import CallbackSupportMixin
 from ssgp.distributions.normal import NormalDistribution
-from ssgp.distributions.regressor import DistributionRegressor
+from ssgp.distributions.table_regressor import TableRegressor
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import Partition
 from ssgp.saving.mixin import SaveMixin
@@ -26,7 +25,7 @@ __all__ = ["BlockRegressor"]
 ROWS_PER_CHUNK = 1 << 17
 
 
-class BlockRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
+class BlockRegressor(TableRegressor, SaveMixin, CallbackSupportMixin, RegressorMixin, BaseEstimator):
     """A fitted regressor whose test conditional depends on the test row's block.
 
     The attributes are those of `ssgp.svbssgp.fitted.fitted_attributes`.
@@ -38,8 +37,6 @@ class BlockRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, Reg
     gamma: float
     n_jobs: int | None
 
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
     posterior_: AffinePosterior
     input_mean_: Array
     target_mean_: float
@@ -100,7 +97,7 @@ class BlockRegressor(SaveMixin, CallbackSupportMixin, DistributionRegressor, Reg
         The variances are zeros without `with_variance`.
         """
         check_is_fitted(self, "_conditional")
-        X = check_inputs(self, X)
+        X = self._input_rows(X)
         local = self._parameters.layout.n_weights == 0
         gamma = check_gamma(self.gamma if gamma is None else gamma, local)
         indices = None if blocks is None else self._context.block_indices(blocks, X)

@@ -12,14 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.checks import N_JOBS, WeightTotals, check_rows, check_total_weight, columns_unchanged_on_error
+from ssgp._utils.checks import N_JOBS, WeightTotals, check_total_weight, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
+from ssgp.distributions.table_regressor import Encoder, stored_regressor
 from ssgp.rows.blocking import Blocking, choose_n_blocks
 from ssgp.rows.blocks import even_bounds
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.contents import either, made_of, text
-from ssgp.saving.mixin import stored_estimator
 from ssgp.spectrum.bases import BASE_NAMES, STANDARD_BASES, Base, check_base, resolve_base
 from ssgp.spectrum.learner import Learner
 from ssgp.spectrum.noise import LEARNING_PRIOR
@@ -37,7 +37,7 @@ from ssgp.svbssgp.local_models import check_local_memory
 __all__ = ["SVBSSGPRegressor"]
 
 
-@stored_estimator(
+@stored_regressor(
     CONTENTS, settings={"base": either(text(*BASE_NAMES), made_of(*STANDARD_BASES))}, relations=check_contents
 )
 class SVBSSGPRegressor(BlockRegressor):
@@ -114,6 +114,9 @@ class SVBSSGPRegressor(BlockRegressor):
         Whether the target is centred, and distances of ``partition_metric="standardized"`` are in
         standardised inputs. False keeps the prior mean at zero and raw distances. Lengthscales,
         variances and predictions are in the table's units either way.
+    encoder : "auto", TableEncoder or None, default="auto"
+        What makes numbers of a data frame's columns: by default a `TableEncoder`, where they are not all numbers, or
+        some are missing. One with settings of its own is used for all rows, and None for none.
     warm_start : bool, default=False
         Whether `fit` goes on from the last solution.
     n_jobs : int or None, default=None
@@ -147,8 +150,11 @@ class SVBSSGPRegressor(BlockRegressor):
         The blocks; ``partition_.n_blocks`` is their number.
     block_labels_ : array of shape (p,) or None
         The labels passed to `fit` as `blocks`.
+    encoder_ : TableEncoder or None
+        Encoder of the rows, None where they are numbers as they are. Attributes of the inputs, d of them, are then of
+        its features (``encoder_.get_feature_names_out()``).
     n_features_in_, feature_names_in_
-        As in every scikit-learn estimator.
+        Number and names of the columns of the table.
 
     Notes
     -----
@@ -169,6 +175,7 @@ class SVBSSGPRegressor(BlockRegressor):
 
     _removed_settings: ClassVar[dict[str, Any]] = {"integrate_weights": False}
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
+        **BlockRegressor._parameter_constraints,
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "objective": [StrOptions({"global", "local"})],
         "posterior": [StrOptions({"full", "triangular", "block", "diagonal"})],
@@ -232,6 +239,7 @@ class SVBSSGPRegressor(BlockRegressor):
         signal_variance: float | Literal["auto"] = "auto",
         noise_variance: float | Literal["auto"] = "auto",
         normalize: bool = True,
+        encoder: Encoder = "auto",
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -261,6 +269,7 @@ class SVBSSGPRegressor(BlockRegressor):
         self.signal_variance = signal_variance
         self.noise_variance = noise_variance
         self.normalize = normalize
+        self.encoder = encoder
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -283,7 +292,7 @@ class SVBSSGPRegressor(BlockRegressor):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Inputs: an array, or a pandas, polars or Arrow table of numbers.
+            Inputs: an array of numbers, or a pandas, polars or Arrow table of any columns (docs/tables.md).
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
@@ -314,7 +323,7 @@ class SVBSSGPRegressor(BlockRegressor):
         """Fit to a table, to which rows may be added if it is `growing`."""
         warn_of_removed(self, integrate_weights="averaging over the weights' z in closed form gained nothing")
         with columns_unchanged_on_error(self):
-            X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=True, whole=not growing)
+            X, y, weight, labels = self._training_rows(X, y, sample_weight, blocks, growing)
             if growing and weight is not None:
                 check_total_weight(WeightTotals.of(weight), growing)
             check_gamma(self.gamma, self.objective == "local")
@@ -375,7 +384,7 @@ class SVBSSGPRegressor(BlockRegressor):
         """
         if not hasattr(self, "_context"):
             return self._fit(X, y, sample_weight, blocks, None, growing=True)
-        X, y, weight, labels = check_rows(self, X, y, sample_weight, blocks, reset=False, whole=False)
+        X, y, weight, labels = self._more_rows(X, y, sample_weight, blocks)
         context, partition, parameters = self._context.copy(), self.partition_, self._parameters.copy()
         learner = self._learner(context.units)
         self._check_layout(learner)
@@ -426,7 +435,7 @@ class SVBSSGPRegressor(BlockRegressor):
     def _layout(self, learner: Learner) -> Layout:
         """Sizes of the posterior."""
         n_weights = learner.objective.n_weights(self.n_frequencies)
-        return Layout(self.n_frequencies, self.n_features_in_, n_weights, self.posterior)
+        return Layout(self.n_frequencies, self._n_inputs, n_weights, self.posterior)
 
     def _check_layout(self, learner: Learner) -> None:
         """Refuse to continue from a solution of another shape."""

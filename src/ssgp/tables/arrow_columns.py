@@ -11,11 +11,23 @@ import pyarrow.compute
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Mask
 from ssgp._utils.column_errors import InfiniteValuesError
 from ssgp.tables.usual_types import with_usual_types
 
-__all__ = ["Column", "compute", "family", "instants", "is_array", "named_arrow_errors", "numbers", "texts", "to_table"]
+__all__ = [
+    "Column",
+    "compute",
+    "family",
+    "instants",
+    "is_array",
+    "named_arrow_errors",
+    "needs_encoding",
+    "numbers",
+    "selected_rows",
+    "texts",
+    "to_table",
+]
 
 # A pyarrow.ChunkedArray: pyarrow has no annotations, and makes its functions when it is imported.
 Column = Any
@@ -38,6 +50,29 @@ def to_table(X: Any) -> pa.Table:  # noqa: ANN401
     if times > 1:
         raise ValueError(f"X has {times} columns called {name!r}; names must be different")
     return with_usual_types(table)
+
+
+def needs_encoding(X: Any) -> bool:  # noqa: ANN401
+    """Whether X is a table of anything but numbers and truth values, all of them there; no array is."""
+    if is_array(X) or len(getattr(X, "shape", (0, 0))) != 2:
+        return False
+    return not all(_is_number_without_gaps(column) for column in to_table(X).columns)
+
+
+def _is_number_without_gaps(column: Column) -> bool:
+    if column.null_count or not (pa.types.is_boolean(column.type) or is_plain_number(column.type)):
+        return False
+    return not (pa.types.is_floating(column.type) and compute.any(compute.is_nan(column)).as_py())
+
+
+def is_plain_number(kind: pa.DataType) -> bool:
+    """Whether values of a type are integers or floats."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def selected_rows(X: Any, chosen: Mask) -> Any:  # noqa: ANN401
+    """Rows of a mask: of an array as an array, of any table as an Arrow table."""
+    return np.asarray(X)[chosen] if is_array(X) else to_table(X).filter(pa.array(chosen))
 
 
 def _from_table(X: Any) -> Any:  # noqa: ANN401
@@ -89,7 +124,7 @@ def family(kind: pa.DataType) -> str:
     """What a column of a type holds, in words; between fit and transform the type may change within a family."""
     if pa.types.is_dictionary(kind):
         return family(kind.value_type)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if is_plain_number(kind) or pa.types.is_decimal(kind):
         return "numbers"
     if pa.types.is_timestamp(kind):
         return "times" if kind.tz is None else "times with a time zone"

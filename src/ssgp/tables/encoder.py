@@ -300,6 +300,11 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         return np.array(_distinct([name for column in self.columns_ for name in column.feature_names()]), dtype=object)
 
+    def feature_columns(self) -> list[str]:
+        """Names of the columns that the features come from, one per feature."""
+        check_is_fitted(self, "columns_")
+        return [column.name for column in self.columns_ for _ in column.feature_names()]
+
     @property
     def families_(self) -> dict[str, str]:
         """What each column of the table held in `fit`, in words: numbers, text, times, ..."""

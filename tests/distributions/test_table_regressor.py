@@ -1,0 +1,316 @@
+"""Regressors that take a user's table as it is."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import ssgp
+from helpers import quick, small_forest
+
+N_ROWS = 240
+GRADES = ["low", "middle", "high"]
+MODELS: dict[str, Any] = {
+    "forest": small_forest(),
+    "sVBSSGP": quick(max_iter=20),
+    "SSGP": ssgp.SSGPRegressor(5, max_iter=10, n_restarts=1, random_state=0),
+    "VSSGP": ssgp.VSSGPRegressor(5, max_iter=5, random_state=0),
+    "DTC": ssgp.DTCRegressor(5, max_iter=10, random_state=0),
+    "PIC": ssgp.PICRegressor(5, max_iter=10, random_state=0),
+    "exact": ssgp.ExactGPRegressor(learn_rows=30, random_state=0),
+}
+# Seven methods of fitting, each several times.
+pytestmark = pytest.mark.slow
+
+every = pytest.mark.parametrize("estimator", MODELS.values(), ids=MODELS)
+FRAMES = {"pandas": lambda table: table, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+frames = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+
+
+def table(n_rows=N_ROWS, seed=0):
+    """Numbers with gaps, truth values, categories, times and text."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "size": np.where(rng.random(n_rows) < 0.1, np.nan, rng.normal(size=n_rows)),
+            "new": rng.random(n_rows) < 0.5,
+            "grade": pd.Categorical(rng.choice(GRADES, n_rows), GRADES, ordered=True),
+            "town": [f"town {i}" for i in rng.integers(15, size=n_rows)],
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(300, size=n_rows), "D"),
+        }
+    )
+
+
+def target(X, seed=1):
+    rng = np.random.default_rng(seed)
+    return X["size"].fillna(0.5) + X["new"] + X["town"].str.len() + 0.1 * rng.normal(size=len(X))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X = table()
+    return X, target(X).to_numpy()
+
+
+def fresh(estimator, **settings) -> Any:
+    return clone(estimator).set_params(**settings)
+
+
+@every
+def test_the_model_is_that_of_the_encoded_rows(estimator, rows):
+    (X, y), new = rows, table(20, seed=2)
+    model = fresh(estimator).fit(X, y)
+    encoder = ssgp.TableEncoder()
+    expected = fresh(estimator).fit(encoder.fit_transform(X, y), y)
+    encoded = encoder.transform(new)
+    for mean, found in zip(
+        expected.predict(encoded, return_std=True), model.predict(new, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(found, mean)
+    np.testing.assert_array_equal(model.predict(new), expected.predict(encoded))
+    np.testing.assert_array_equal(model.predict_interval(new, 0.9), expected.predict_interval(encoded, 0.9))
+    np.testing.assert_array_equal(model.predict_quantiles(new), expected.predict_quantiles(encoded))
+    np.testing.assert_array_equal(model.log_prob(new, y[:20]), expected.log_prob(encoded, y[:20]))
+    np.testing.assert_array_equal(model.cdf(new, y[:20]), expected.cdf(encoded, y[:20]))
+    np.testing.assert_array_equal(model.sample_y(new, 3), expected.sample_y(encoded, 3))
+    assert model.score(new, target(new)) == expected.score(encoded, target(new))
+    assert model.predict_distribution(new)[:5].mean().shape == (5,)
+    assert model.n_features_in_ == 5
+    assert model.feature_names_in_.tolist() == X.columns.tolist()
+    assert model.encoder_.describe() == encoder.describe()
+
+
+@frames
+def test_any_kind_of_table_gives_the_same(frame, rows):
+    (X, y), new = rows, table(20, seed=2)
+    expected = small_forest().fit(X, y).predict(new)
+    model = small_forest().fit(frame(X), pa.chunked_array([y]))
+    np.testing.assert_array_equal(model.predict(frame(new)), expected)
+    held = ssgp.recalibrate(model, frame(X), y)
+    np.testing.assert_array_equal(held.recalibration_.shift, ssgp.recalibrate(model, X, y).recalibration_.shift)
+
+
+@every
+@frames
+def test_numbers_without_gaps_are_taken_as_they_are(estimator, frame, rng):
+    X = pd.DataFrame({"a": rng.normal(size=60), "same": 1.0, "n": rng.integers(9, size=60), "b": rng.random(60) < 0.5})
+    y = X["a"].to_numpy() + 0.1 * rng.normal(size=60)
+    model, expected = fresh(estimator).fit(frame(X), y), fresh(estimator).fit(X.to_numpy(dtype=float), y)
+    assert model.encoder_ is None
+    assert model.n_features_in_ == 4
+    np.testing.assert_array_equal(model.predict(frame(X)), expected.predict(X.to_numpy(dtype=float)))
+
+
+@every
+def test_it_is_saved_and_copied_as_one_thing(estimator, rows, tmp_path):
+    (X, y), new = rows, table(20, seed=2)
+    settings = {"max_one_hot": 3, "kinds": {"town": "category"}}
+    model = fresh(estimator, encoder=ssgp.TableEncoder(**settings)).fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = ssgp.load(tmp_path / "model")
+    for again in (loaded, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict(new), model.predict(new))
+        assert again.feature_names_in_.tolist() == X.columns.tolist()
+        assert again.n_features_in_ == 5
+    assert loaded.get_params()["encoder__kinds"] == settings["kinds"]
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+    assert ssgp.saved_models.read_summary(tmp_path / "model")["columns"] == model.encoder_.describe().split("\n")
+
+
+def test_a_file_whose_encoder_is_of_another_table_is_refused(rows, tmp_path):
+    X, y = rows
+    model = MODELS["SSGP"].fit(X, y)
+    model.encoder_ = ssgp.TableEncoder().fit(X[["size", "new"]], y)
+    kind = type(model).__stored__
+    parts = dict(kind.parts(model))
+    parts["fitted"]["n_features_in_"] = len(model.lengthscale_)
+    with pytest.raises(ValueError, match="must have 3 for d"):
+        kind.check(parts)
+
+
+def test_searches_and_folds(rows):
+    X, y = rows
+    search = GridSearchCV(
+        fresh(MODELS["SSGP"], encoder=ssgp.TableEncoder()), {"encoder__max_one_hot": [3, 20]}, cv=2
+    ).fit(X, y)
+    assert search.best_estimator_.predict_interval(X).shape == (N_ROWS, 2)
+    assert cross_val_score(fresh(MODELS["DTC"]), X, y, cv=2).min() > -1
+
+
+@every
+def test_recalibration_takes_the_table(estimator, rows):
+    X, y = rows
+    model = fresh(estimator).fit(X[:120], y[:120])
+    moved = ssgp.recalibrate(model, X[120:], y[120:] + 3.0)
+    before = model.predict(X[120:])
+    assert moved.recalibration_.shift == pytest.approx(np.average(y[120:] + 3.0 - before), abs=1.0)
+    assert moved.predict_interval(X[:3], 0.9).shape == (3, 2)
+
+
+def test_rows_of_weight_zero_are_not_among_the_encoder_s(rows):
+    X, y = rows
+    weight = np.ones(N_ROWS)
+    weight[::5] = 0.0
+    nonsense = X.copy()
+    nonsense.loc[::5, "town"] = "nowhere"
+    kept = weight > 0
+    model, expected = (fresh(MODELS["DTC"]).fit(*given) for given in ((nonsense, y, weight), (X[kept], y[kept])))
+    assert model.encoder_.describe() == expected.encoder_.describe()
+    np.testing.assert_allclose(model.predict(X), expected.predict(X))
+
+
+class TestMoreRows:
+    @pytest.mark.parametrize("name", ["forest", "sVBSSGP"])
+    def test_are_encoded_as_new_ones(self, name, rows):
+        X, y = rows
+        model = fresh(MODELS[name]).partial_fit(X[:200], y[:200])
+        encoder = model.encoder_
+        model.partial_fit(X[200:], y[200:])
+        first = ssgp.TableEncoder()
+        expected = fresh(MODELS[name]).partial_fit(first.fit_transform(X[:200], y[:200]), y[:200])
+        expected.partial_fit(first.transform(X[200:]), y[200:])
+        assert model.encoder_ is encoder
+        assert model.n_rows_ == N_ROWS
+        np.testing.assert_array_equal(model.predict(X), expected.predict(first.transform(X)))
+
+
+class TestBatches:
+    @pytest.fixture
+    def expected(self, rows):
+        return small_forest().fit(*rows)
+
+    @frames
+    @pytest.mark.parametrize("as_list", [False, True], ids=["function", "list"])
+    def test_give_the_model_of_the_whole_table(self, frame, as_list, rows, expected):
+        X, y = rows
+        parts = [(frame(X[start : start + 50]), y[start : start + 50]) for start in range(0, N_ROWS, 50)]
+        model = small_forest().fit_batches(parts if as_list else lambda: iter(parts))
+        np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+        assert model.feature_names_in_.tolist() == X.columns.tolist()
+        assert model.encoder_.describe() == expected.encoder_.describe()
+
+    def test_whose_number_is_known_are_not_counted(self, rows, expected):
+        X, y = rows
+        n_read = 0
+
+        def read():
+            nonlocal n_read
+            n_read += 1
+            yield X, y
+
+        model = small_forest(encoder=ssgp.TableEncoder()).fit_batches(read, n_rows=N_ROWS)
+        assert n_read == 2
+        np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+    def test_of_weight_zero_do_not_count(self, rows):
+        X, y = rows
+        weight = np.tile([1.0, 2.0, 0.0], N_ROWS // 3)
+        whole = small_forest().fit(X, y, weight)
+        model = small_forest().fit_batches([(X[:90], y[:90], weight[:90]), (X[90:], y[90:], weight[90:])])
+        np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+
+    def test_that_can_be_read_once_are_refused_where_they_have_to_be_read_again(self, rows):
+        X, y = rows
+        with pytest.raises(ValueError, match="give a function that returns them anew"):
+            small_forest().fit_batches(iter([(X, y)]))
+
+    def test_of_numbers_are_read_once(self, rng):
+        X = pd.DataFrame(rng.normal(size=(100, 2)), columns=pd.Index(["a", "b"]))
+        y = X["a"].to_numpy()
+        model = small_forest().fit_batches((X[start : start + 50], y[start : start + 50]) for start in (0, 50))
+        assert model.encoder_ is None
+        np.testing.assert_array_equal(model.predict(X), small_forest().fit(X, y).predict(X))
+
+
+class TestErrors:
+    def test_text_in_an_array_is_named_with_a_way_out(self, rows):
+        X, y = rows
+        array = X[["size", "new", "town"]].to_numpy(dtype=object)
+        with pytest.raises(ValueError, match=r"column 2 of X holds text, such as 'town \d+'.*data frame"):
+            small_forest().fit(array, y)
+        with pytest.raises(ValueError, match="column 'town' of X holds text"):
+            small_forest(encoder=None).fit(X[["new", "town"]], y)
+
+    def test_missing_values_in_an_array_have_a_way_out(self, rows):
+        X, y = rows
+        with pytest.raises(ValueError, match=r"NaN in column 0.*data frame.*in which values may be missing"):
+            small_forest().fit(X[["size"]].to_numpy(), y)
+
+    def test_an_array_is_no_table(self, rows):
+        model = MODELS["SSGP"].fit(*rows)
+        with pytest.raises(ValueError, match="give a table with the same names"):
+            model.predict(np.zeros((3, 5)))
+
+    def test_no_rows(self, rows):
+        X, y = rows
+        with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
+            MODELS["SSGP"].fit(X, y).predict(X[:0])
+
+    def test_a_fit_that_fails_leaves_the_model(self, rows):
+        X, y = rows
+        model = fresh(MODELS["exact"]).fit(X[:60], y[:60])
+        before = model.predict(X)
+        with pytest.raises(ValueError, match="max_rows"):
+            model.set_params(max_rows=10).fit(X[["size", "new"]], y)
+        np.testing.assert_array_equal(model.predict(X), before)
+
+    def test_an_extreme_column_has_its_name(self, rows):
+        X, y = rows
+        X = X.assign(size=np.where(np.arange(N_ROWS) % 2, 1e308, -1e308))
+        with pytest.raises(ValueError, match="X has values in column 'size' too extreme"):
+            fresh(MODELS["exact"]).fit(X[["town", "size"]], y)
+
+    def test_a_wrong_encoder(self, rows):
+        with pytest.raises(ValueError, match="'encoder' parameter"):
+            small_forest(encoder="none").fit(*rows)
+
+
+class TestPipeline:
+    @pytest.fixture
+    def steps(self):
+        drop = FunctionTransformer(lambda X: X.drop(columns="day"))
+        return [("drop", drop), ("nothing", "passthrough"), ("model", fresh(MODELS["DTC"]))]
+
+    def test_predicts_what_its_last_step_does(self, steps, rows):
+        X, y = rows
+        pipeline, last = ssgp.Pipeline(steps).fit(X, y), X.drop(columns="day")
+        model = fresh(MODELS["DTC"]).fit(last, y)
+        np.testing.assert_array_equal(pipeline.predict(X, return_std=True), model.predict(last, return_std=True))
+        np.testing.assert_array_equal(pipeline.predict_distribution(X).mean(), model.predict_distribution(last).mean())
+        np.testing.assert_array_equal(pipeline.predict_interval(X, 0.5), model.predict_interval(last, 0.5))
+        np.testing.assert_array_equal(pipeline.predict_quantiles(X, [0.1]), model.predict_quantiles(last, [0.1]))
+        np.testing.assert_array_equal(pipeline.log_prob(X, y, latent=True), model.log_prob(last, y, latent=True))
+        np.testing.assert_array_equal(pipeline.cdf(X, y), model.cdf(last, y))
+        np.testing.assert_array_equal(pipeline.sample_y(X, 2), model.sample_y(last, 2))
+
+    def test_is_recalibrated_searched_and_copied(self, steps, rows):
+        X, y = rows
+        pipeline = clone(ssgp.Pipeline(steps)).fit(X, y)
+        assert ssgp.recalibrate(pipeline, X, y).predict_interval(X).shape == (N_ROWS, 2)
+        search = GridSearchCV(ssgp.Pipeline(steps), {"model__n_inducing": [3, 5]}, cv=2).fit(X, y)
+        assert search.best_estimator_.log_prob(X, y).shape == (N_ROWS,)
+
+    def test_of_another_regressor_has_no_distributions(self, rows):
+        from sklearn.linear_model import Ridge
+
+        pipeline = ssgp.Pipeline([("encoder", ssgp.TableEncoder()), ("model", Ridge())]).fit(*rows)
+        assert not hasattr(pipeline, "predict_interval")
+
+    def test_files_hold_one_kind_of_pipelines(self, rows, tmp_path):
+        X, y = rows
+        theirs = make_pipeline(ssgp.TableEncoder(), fresh(MODELS["SSGP"])).fit(X, y)
+        ssgp.save(theirs, tmp_path / "theirs")
+        ours = ssgp.load(tmp_path / "theirs")
+        assert type(ours) is ssgp.Pipeline
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+        ours.save(tmp_path / "ours")
+        assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
