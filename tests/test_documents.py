@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -86,5 +87,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch):
     y = np.sin(6 * X[:, 0]) + 0.1 * X[:, 1]
     parts = {"train": slice(0, 200), "test": slice(200, 300), "new": slice(300, 350), "held": slice(350, 400)}
     rows = {f"{name}_{part}": table[those] for part, those in parts.items() for name, table in (("X", X), ("y", y))}
-    exec(code.replace("random_state=0", "random_state=0, max_iter=20"), rows)
+    table = pd.DataFrame({"distance": X[:, 0], "carrier": np.where(X[:, 1] < 0.5, "AA", None), "delay": y})
+    table.to_parquet("flights.parquet")
+    exec(code.replace("random_state=0", "random_state=0, max_iter=20"), rows | {"new_table": table[:3]})
     assert (tmp_path / "model.safetensors").exists()

@@ -61,7 +61,8 @@ def rows():
 
 
 def fresh(estimator, **settings) -> Any:
-    return clone(estimator).set_params(**settings)
+    copy: Any = clone(estimator)
+    return copy.set_params(**settings)
 
 
 @every
@@ -294,7 +295,7 @@ class TestPipeline:
 
     def test_is_recalibrated_searched_and_copied(self, steps, rows):
         X, y = rows
-        pipeline = clone(ssgp.Pipeline(steps)).fit(X, y)
+        pipeline = fresh(ssgp.Pipeline(steps)).fit(X, y)
         assert ssgp.recalibrate(pipeline, X, y).predict_interval(X).shape == (N_ROWS, 2)
         search = GridSearchCV(ssgp.Pipeline(steps), {"model__n_inducing": [3, 5]}, cv=2).fit(X, y)
         assert search.best_estimator_.log_prob(X, y).shape == (N_ROWS,)

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array
@@ -13,7 +12,6 @@ from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.table_regressor import TableRegressor
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.contents import Rule, array, integer, made_of, number
-from ssgp.saving.mixin import SaveMixin
 
 __all__ = ["KERNEL_AND_UNITS", "GaussianRegressor"]
 
@@ -31,7 +29,7 @@ KERNEL_AND_UNITS: dict[str, Rule] = {
 ROWS_PER_CHUNK = 1 << 14
 
 
-class GaussianRegressor(TableRegressor, SaveMixin, RegressorMixin, BaseEstimator):
+class GaussianRegressor(TableRegressor):
     """A fitted regressor that predicts a normal distribution for every row.
 
     Subclasses implement `_latent`.

@@ -1,17 +1,17 @@
 """Regressors that take a user's rows: arrays and tables of numbers as they are, all other tables encoded."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils._param_validation import StrOptions
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_blocks, check_inputs, check_rows, check_target, check_weights
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.saving.contents import Relations, Rule, Sizes, either, made_of, mapping_of, optional, plain, text
-from ssgp.saving.mixin import stored_estimator
+from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import needs_encoding, selected_rows
 from ssgp.tables.encoder import TableEncoder
 
@@ -24,7 +24,7 @@ Encoder = TableEncoder | Literal["auto"] | None
 TrainingArrays = tuple[Array, Array, Array | None, NDArray[Any] | None]
 
 
-class TableRegressor(DistributionRegressor):
+class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstimator):
     """A regressor that learns from finite floats and takes any table: an encoder makes these of it where it has to.
 
     Subclasses get the rows to learn from by `_training_rows` and `_more_rows`, and those to predict by `_input_rows`.
@@ -91,7 +91,7 @@ class TableRegressor(DistributionRegressor):
     def _new_encoder(self, X: Any) -> TableEncoder | None:  # noqa: ANN401
         """An encoder to fit, None where rows are taken as they are."""
         if isinstance(self.encoder, TableEncoder):
-            return clone(self.encoder)
+            return cast(TableEncoder, clone(self.encoder))
         return TableEncoder() if self.encoder == "auto" and needs_encoding(X) else None
 
     def _set_encoder(self, encoder: TableEncoder | None) -> None:
@@ -118,7 +118,7 @@ class TableRegressor(DistributionRegressor):
 
     def _stored_settings(self) -> dict[str, Any]:
         """Settings as files hold them: an encoder by its own, and none where it is chosen, as in earlier files."""
-        settings = super()._stored_settings()  # type: ignore[misc]
+        settings = super()._stored_settings()
         encoder = settings.pop("encoder")
         if isinstance(encoder, TableEncoder):
             return {**settings, "encoder": encoder.get_params()}
@@ -132,11 +132,11 @@ class TableRegressor(DistributionRegressor):
 
     def _stored_attributes(self) -> dict[str, Any]:
         """Fitted attributes as files hold them: the numbers of a row are counted, and columns are the encoder's."""
-        return _columns_for_file(super()._stored_attributes(), self._n_inputs)  # type: ignore[misc]
+        return _columns_for_file(super()._stored_attributes(), self._n_inputs)
 
     def _restore_attributes(self, attributes: dict[str, Any]) -> None:
         """Take over what `_stored_attributes` gave."""
-        super()._restore_attributes(attributes)  # type: ignore[misc]
+        super()._restore_attributes(attributes)
         self._set_encoder(attributes.get("encoder_"))
 
 

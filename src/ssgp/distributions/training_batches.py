@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -32,7 +32,7 @@ def encoded_batches(
         Rows of all batches together, those of weight zero left out; counted if they are needed and not given.
     """
     if isinstance(encoder, TableEncoder):
-        chosen = clone(encoder)
+        chosen = cast(TableEncoder, clone(encoder))
     else:
         batches, to_encode = (batches, False) if encoder is None else _look(batches)
         chosen = TableEncoder() if to_encode else None
@@ -61,7 +61,7 @@ def _first(batches: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _is_of_arrays(batch: Any) -> bool:  # noqa: ANN401  a user's
-    return not isinstance(batch, tuple | list) or not batch or is_array(batch[0])
+    return not isinstance(batch, tuple | list) or len(batch) == 0 or is_array(batch[0])
 
 
 def _needs_encoding(batch: Any) -> bool:  # noqa: ANN401  a user's
@@ -80,7 +80,7 @@ def _reader(batches: GivenBatches) -> Callable[[], Iterable[tuple[Any, ...]]]:
 
 def _counted(batches: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     """The same batches without rows of weight zero, for an encoder counts every row."""
-    for batch in batches:
+    for batch in map(list, batches):
         weight = None if len(batch) < 3 or batch[2] is None else np.asarray(batch[2])
         if weight is None or weight.shape[:1] != (len(batch[0]),) or (weight != 0).all():
             yield tuple(batch)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -43,7 +43,6 @@ from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.checkpoints import Checkpoint
 from ssgp.saving.kinds import Kinds
-from ssgp.saving.mixin import SaveMixin
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS
 from ssgp.spectrum.parameters import Parameters
 
@@ -61,7 +60,7 @@ NOT_IN_THE_MODEL = {"average_prunings", "encoder", "keep_rows", "n_jobs", "rando
 
 
 @stored_regressor(CONTENTS, relations=check_contents)
-class SpectralForestRegressor(TableRegressor, SaveMixin, CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class SpectralForestRegressor(CallbackSupportMixin, TableRegressor):
     """Forest of local sparse spectrum Gaussian processes.
 
     Spectral frequencies and lengthscales are learned once, by stochastic ascent of a bound of the

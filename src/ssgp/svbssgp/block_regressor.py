@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array
@@ -13,7 +12,6 @@ from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.table_regressor import TableRegressor
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import Partition
-from ssgp.saving.mixin import SaveMixin
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior
 from ssgp.svbssgp.conditional import Conditional, check_gamma
@@ -25,7 +23,7 @@ __all__ = ["BlockRegressor"]
 ROWS_PER_CHUNK = 1 << 17
 
 
-class BlockRegressor(TableRegressor, SaveMixin, CallbackSupportMixin, RegressorMixin, BaseEstimator):
+class BlockRegressor(CallbackSupportMixin, TableRegressor):
     """A fitted regressor whose test conditional depends on the test row's block.
 
     The attributes are those of `ssgp.svbssgp.fitted.fitted_attributes`.
