@@ -87,7 +87,7 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch):
     y = np.sin(6 * X[:, 0]) + 0.1 * X[:, 1]
     parts = {"train": slice(0, 200), "test": slice(200, 300), "new": slice(300, 350), "held": slice(350, 400)}
     rows = {f"{name}_{part}": table[those] for part, those in parts.items() for name, table in (("X", X), ("y", y))}
-    table = pd.DataFrame({"distance": X[:, 0], "carrier": np.where(X[:, 1] < 0.5, "AA", None), "delay": y})
+    table = pd.DataFrame({"distance": X[:, 0], "carrier": ["AA" if x < 0.5 else None for x in X[:, 1]], "delay": y})
     table.to_parquet("flights.parquet")
     exec(code.replace("random_state=0", "random_state=0, max_iter=20"), rows | {"new_table": table[:3]})
     assert (tmp_path / "model.safetensors").exists()
