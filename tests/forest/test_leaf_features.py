@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from helpers import naive_features
-from ssgp.forest.leaf_features import TILE_ROWS, LeafFeatures, WideLeafFeatures
+from ssgp.engine.tiles import TILE_ROWS
+from ssgp.forest.leaf_features import LeafFeatures, WideLeafFeatures
 from ssgp.saving.contents import ContentsError
 from ssgp.saving.kinds import kind_of
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.wide import fewer_if_wide
-from ssgp.engine.tiles import product_in_tiles
+from ssgp.engine.tiles import TILE_ROWS, product_in_tiles
 
 __all__ = ["descend", "rows_at_once"]
 
@@ -13,10 +13,8 @@ ROWS_AT_ONCE = 16384
 # but of few inputs so many, with so many numbers in all trees: threads wait for each other between short steps.
 ROWS_OF_FEW_INPUTS = 16384
 NUMBERS_AT_ONCE = 1 << 20
-# One product with the hyperplanes of so many levels is cheaper than one for each row's node,
+# One product with the hyperplanes of so many levels is cheaper than one for each row's node.
 PRODUCT_LEVELS = 5
-# in products of so many rows.
-TILE_ROWS = 64
 
 
 def rows_at_once(n_inputs: int) -> int:
@@ -94,7 +92,7 @@ def _sides_of_all(X: Array, directions: Array, thresholds: Array) -> Mask:
     at_once = max(1, NUMBERS_AT_ONCE // (len(X) * n_planes))
     for start in range(0, n_trees, at_once):
         trees = slice(start, start + at_once)
-        products = product_in_tiles(X, directions[trees].transpose(0, 2, 1), TILE_ROWS)
+        products = product_in_tiles(X, directions[trees].transpose(0, 2, 1))
         np.greater_equal(products, thresholds[trees, None], out=sides[trees])
     return sides
 

@@ -4,14 +4,18 @@ import numpy as np
 
 from ssgp._utils.arrays import Array
 
-__all__ = ["mean_in_order", "product_in_tiles"]
+__all__ = ["TILE_ROWS", "mean_in_order", "product_in_tiles"]
+
+# Rows of a product. A row's last digit may depend on its place among those of a product, too: OpenBLAS takes some by
+# six and the rest by four where processors have AVX2 (all of AMD's), but the first eight alike.
+TILE_ROWS = 8
 
 # Numbers whose running sums cost no more than calls.
 FEW_NUMBERS = 2048
 
 
-def product_in_tiles(X: Array, matrix: Array, tile_rows: int) -> Array:
-    """X matrix, for one matrix or for each of several, in products of so many rows.
+def product_in_tiles(X: Array, matrix: Array) -> Array:
+    """X matrix, for one matrix or for each of several, in products of `TILE_ROWS` rows.
 
     BLAS may add in another order for another number of rows; here every product has the same one, the last filled up
     with rows of zeros.
@@ -22,8 +26,6 @@ def product_in_tiles(X: Array, matrix: Array, tile_rows: int) -> Array:
         Rows.
     matrix : array of shape (..., d, q)
         What they are multiplied with.
-    tile_rows : int
-        Rows of a product.
 
     Returns
     -------
@@ -31,14 +33,14 @@ def product_in_tiles(X: Array, matrix: Array, tile_rows: int) -> Array:
         The products.
     """
     n_rows, n_columns = X.shape
-    n_tiles = -(-n_rows // tile_rows)
-    if n_rows < n_tiles * tile_rows:
-        padded = np.zeros((n_tiles * tile_rows, n_columns), X.dtype)
+    n_tiles = -(-n_rows // TILE_ROWS)
+    if n_rows < n_tiles * TILE_ROWS:
+        padded = np.zeros((n_tiles * TILE_ROWS, n_columns), X.dtype)
         padded[:n_rows] = X
     else:
         padded = np.ascontiguousarray(X)
-    products = np.matmul(padded.reshape(n_tiles, tile_rows, n_columns), matrix[..., None, :, :])
-    return products.reshape(*matrix.shape[:-2], n_tiles * tile_rows, matrix.shape[-1])[..., :n_rows, :]
+    products = np.matmul(padded.reshape(n_tiles, TILE_ROWS, n_columns), matrix[..., None, :, :])
+    return products.reshape(*matrix.shape[:-2], n_tiles * TILE_ROWS, matrix.shape[-1])[..., :n_rows, :]
 
 
 def mean_in_order(parts: Array) -> Array:

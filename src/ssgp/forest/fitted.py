@@ -11,10 +11,9 @@ from ssgp._utils.arrays import Array
 from ssgp._utils.wide import fewer_if_wide
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
-from ssgp.engine.tiles import mean_in_order
+from ssgp.engine.tiles import TILE_ROWS, mean_in_order
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
-from ssgp.forest.leaf_features import WIDE_TILE_ROWS
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
 from ssgp.forest.tree_stack import TreeStack, stack_trees
 from ssgp.rows.blocks import Rows
@@ -128,7 +127,7 @@ def _rows_per_chunk(n_rows: int, n_inputs: int, n_jobs: int | None) -> int:
     if n_rows > size:
         share = -(-n_rows // (CHUNKS_PER_THREAD * n_threads(n_jobs)))
         size = min(max(share, LEAST_CHUNK), MOST_CHUNK)
-    return fewer_if_wide(size, n_inputs, multiple_of=WIDE_TILE_ROWS)
+    return fewer_if_wide(size, n_inputs, multiple_of=TILE_ROWS)
 
 
 def _joined(arrays: Sequence[Array], axis: int) -> Array:

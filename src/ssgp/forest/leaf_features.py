@@ -10,19 +10,7 @@ from ssgp.engine.tiles import product_in_tiles
 from ssgp.saving.contents import array, integer
 from ssgp.saving.kinds import stored
 
-__all__ = [
-    "TILE_ROWS",
-    "WIDE_TILE_ROWS",
-    "LeafFeatures",
-    "StackedFeatures",
-    "WideLeafFeatures",
-    "features_in_tiles",
-]
-
-# Rows of a product, where a row's features must not depend on which rows come with it. A row alone takes the time of
-# a tile; products of wide rows are slow with smaller ones.
-TILE_ROWS = 64
-WIDE_TILE_ROWS = 512
+__all__ = ["LeafFeatures", "StackedFeatures", "WideLeafFeatures", "features_in_tiles"]
 
 
 @stored(
@@ -138,7 +126,7 @@ class WideLeafFeatures(LeafFeatures):
 
     def in_tiles(self, X: Array) -> Array:
         """Features of rows (n, d), shape (n, q): a row has the same ones whatever rows come with it."""
-        return self._completed(product_in_tiles(_joined(X), self.projection, WIDE_TILE_ROWS), X)
+        return self._completed(product_in_tiles(_joined(X), self.projection), X)
 
     def _completed(self, phi: Array, X: Array) -> Array:
         """Cosines in the place of phases, and the trend beside the constant."""
@@ -177,7 +165,7 @@ class StackedFeatures:
 
 def features_in_tiles(X: Array, projection: Array, n_cosines: int) -> Array:
     """Features of rows (n, d) by projections (..., d + 1, q) of one or several draws, shape (..., n, q)."""
-    return _with_cosines(product_in_tiles(_joined(X), projection, TILE_ROWS), n_cosines)
+    return _with_cosines(product_in_tiles(_joined(X), projection), n_cosines)
 
 
 def _with_cosines(phi: Array, n_cosines: int) -> Array:

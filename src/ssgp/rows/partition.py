@@ -33,6 +33,8 @@ class Partition(Protocol):
         ...
 
 
+# Integers that NumPy joins with its own to integers, not to floats.
+LABEL_TYPES = tuple(name for name in INTEGERS if name != "uint64")
 # So far from zero that nothing is, and that squares are numbers.
 COORDINATES = partial(array, ("float32", "float64"), least=-1e18, most=1e18)
 
@@ -77,7 +79,7 @@ class NearestCentre:
 @stored(
     {
         "tree": made_of(cKDTree, n=lambda tree: tree.n, d=lambda tree: tree.m),
-        "labels": array(INTEGERS, "n", least=0),
+        "labels": array(LABEL_TYPES, "n", least=0),
         "metric": COORDINATES("d"),
     },
     relations=lambda p: [(0 < len(p.labels) > p.labels.max(), "labels must be fewer than rows")],
