@@ -71,6 +71,10 @@ clean:  ## remove what was made here
 	$(PIP) --editable '.[peers]'
 	touch $@
 
+.venv/mixed: .venv/python pyproject.toml
+	$(PIP) --editable '.[mixed]'
+	touch $@
+
 .venv/test: .venv/python pyproject.toml
 	$(PIP) --editable '.[test]'
 	touch $@

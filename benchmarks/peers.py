@@ -6,7 +6,7 @@ tenth of the training rows, by a second model that has not seen them (not counte
 
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,7 @@ def catboost(data: Split) -> Outcome:
     settings: dict[str, Any] = {"loss_function": "RMSEWithUncertainty", "learning_rate": 0.05, "random_seed": 0}
     settings |= {"verbose": False, "allow_writing_files": False}
     held_out = held_out_rows(len(data.y_train))
+    data, settings["cat_features"] = _with_categories_as_text(data)
 
     def fit() -> Any:  # noqa: ANN401
         first = CatBoostRegressor(iterations=MOST_ROUNDS, early_stopping_rounds=PATIENCE, **settings)
@@ -157,6 +158,18 @@ def catboost(data: Split) -> Outcome:
     model, fit_s = timed(fit)
     (mean, variance), predict_s = timed(lambda: model.predict(data.X_test).T)
     return Outcome(normal(mean, np.sqrt(variance)), fit_s, predict_s, {"rounds": model.tree_count_})
+
+
+def _with_categories_as_text(data: Split) -> tuple[Split, list[str]]:
+    """Data frames as CatBoost takes them: categories as text, a missing one too; also the names of these columns."""
+    frames: list[Any] = [data.X_train, data.X_test]
+    if not hasattr(frames[0], "columns"):
+        return data, []
+    names = [name for name in frames[0].columns if frames[0][name].dtype == "category"]
+    frames = [
+        frame.assign(**{name: frame[name].astype(object).fillna("").astype(str) for name in names}) for frame in frames
+    ]
+    return replace(data, X_train=frames[0], X_test=frames[1]), names
 
 
 def quantile_forest(data: Split) -> Outcome:
