@@ -13,7 +13,7 @@ import matplotlib as mpl
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from ssgp import SpectralForestRegressor
+from ssgp import SpectralForestRegressor, importances
 from ssgp.datasets import Split, load_flights
 from ssgp.distributions import Distribution, NormalDistribution
 from ssgp.metrics import coverage, log_score, rmse
@@ -73,9 +73,11 @@ def draw(path: Path, model: SpectralForestRegressor, data: Split, results: dict[
     middle.set(xlabel="nominal coverage", ylabel="share of test flights inside", xlim=(0, 1), ylim=(0, 1))
     middle.legend(frameon=False, fontsize=8)
     middle.set_title("calibration", fontsize=10)
-    order = np.argsort(model.feature_importances_)
-    right.barh([data.feature_names[i] for i in order], model.feature_importances_[order], color=MUTED)
-    right.set_title("what delays depend on", fontsize=10)
+    moved = importances(model, data.X_test, feature_names=data.feature_names)
+    order = np.argsort(moved.mean)
+    right.barh([moved.columns[i] for i in order], moved.mean[order], color=MUTED)
+    right.set_title("what predictions depend on", fontsize=10)
+    right.set_xlabel("their change with another flight's (minutes)")
     for axes in (left, middle, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ssgp.baselines import DTCRegressor, ExactGPRegressor, PICRegressor, SSGPRegressor, VSSGPRegressor
     from ssgp.distributions import Pipeline, RecalibratedRegressor, recalibrate
     from ssgp.forest import SpectralForestRegressor
+    from ssgp.plot import importances
     from ssgp.saving import save
     from ssgp.stored import load
     from ssgp.svbssgp import SVBSSGPRegressor
@@ -27,6 +28,7 @@ __all__ = [
     "TableEncoder",
     "VSSGPRegressor",
     "bases",
+    "importances",
     "load",
     "metrics",
     "recalibrate",
@@ -45,6 +47,7 @@ _HOMES = {
     "SpectralForestRegressor": "forest",
     "TableEncoder": "tables",
     "VSSGPRegressor": "baselines",
+    "importances": "plot",
     "load": "stored",
     "recalibrate": "distributions",
     "save": "saving",

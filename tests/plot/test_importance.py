@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.inspection import permutation_importance
 
+import ssgp
 from plot_rows import mixed_rows
 from ssgp import plot
 
@@ -24,6 +25,13 @@ class TestImportances:
         display = plot.ImportanceDisplay.from_estimator(pipeline, table, y)
         assert sorted(display.names) == ["kind", "size", "when"]
         assert display.importances[0] == display.importances.max() > 0.1
+
+    def test_of_the_spread_are_in_percent(self, data, fitted):
+        X, _ = data
+        display = plot.SpreadImportanceDisplay.from_estimator(fitted("ssgp"), X, target="height (m)")
+        found = ssgp.importances(fitted("ssgp"), X)
+        np.testing.assert_allclose(display.importances, 100 * np.sort(found.spread)[::-1])
+        assert "deviation" in display.plot().ax_.get_xlabel()
 
     @pytest.mark.parametrize("rises", [[-0.2, -0.5], [0.0, -0.5], [0.3, -0.1], [0.3, 0.1], [0.0, 0.0]])
     def test_are_inside_their_axis(self, rises):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 FIGURES = {
     "accuracy": 2,
     "calibration": 4,
-    "importances": 1,
+    "importances": 2,
     "effects": 5,
     "uncertainty": 3,
     "target": 1,

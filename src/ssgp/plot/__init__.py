@@ -9,7 +9,8 @@ Functions draw several that belong together.
 from ssgp.plot.bound import BoundDisplay
 from ssgp.plot.calibration import CoverageByDeviationDisplay, CoverageDisplay, ErrorByDeviationDisplay, PITDisplay
 from ssgp.plot.effects import EffectDisplay
-from ssgp.plot.importance import ImportanceDisplay
+from ssgp.plot.exchange import Importances, importances
+from ssgp.plot.importance import ImportanceDisplay, SpreadImportanceDisplay
 from ssgp.plot.observations import IntervalDisplay, ObservedDisplay
 from ssgp.plot.panels import plot_calibration, plot_effects, plot_uncertainty
 from ssgp.plot.uncertainty import UncertaintyDisplay
@@ -21,10 +22,13 @@ __all__ = [
     "EffectDisplay",
     "ErrorByDeviationDisplay",
     "ImportanceDisplay",
+    "Importances",
     "IntervalDisplay",
     "ObservedDisplay",
     "PITDisplay",
+    "SpreadImportanceDisplay",
     "UncertaintyDisplay",
+    "importances",
     "plot_calibration",
     "plot_effects",
     "plot_uncertainty",

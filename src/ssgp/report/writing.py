@@ -13,7 +13,7 @@ from ssgp.distributions.recalibrated import original
 from ssgp.plot.bound import BoundDisplay
 from ssgp.plot.display import Display
 from ssgp.plot.effects import EffectDisplay, share_limits
-from ssgp.plot.importance import ImportanceDisplay
+from ssgp.plot.importance import ImportanceDisplay, SpreadImportanceDisplay
 from ssgp.plot.inputs import draw_rows
 from ssgp.plot.observations import IntervalDisplay, ObservedDisplay
 from ssgp.plot.panels import calibration_displays
@@ -32,7 +32,7 @@ from ssgp.saving.summary import summarize
 __all__ = ["write_report"]
 
 # Quantiles of a mixture have no formula: they are the costly part, and computed for few rows.
-INTERVAL_ROWS, EFFECT_ROWS, WIDTH_ROWS, IMPORTANCE_ROWS = 60, 100, 1000, 2000
+INTERVAL_ROWS, EFFECT_ROWS, WIDTH_ROWS, IMPORTANCE_ROWS, SPREAD_ROWS = 60, 100, 1000, 2000, 1000
 MOST_EFFECTS, MOST_UNCERTAINTIES = 6, 3
 MOST_COLUMNS = 60
 
@@ -147,7 +147,7 @@ def _sections(subject: Subject) -> Iterator[str]:
     coverage, displays = html.coverage_sentence(predicted), calibration_displays(predicted, target)
     yield html.section("calibration", "Whether its intervals can be believed", coverage, displays)
     importances = _importances(subject)
-    yield html.section("importances", "What it depends on", "", [importances])
+    yield html.section("importances", "What it depends on", "", [importances, _spread(subject)])
     effects, uncertainties = _effects(subject, importances.names), _uncertainties(subject)
     yield html.small_pictures("effects", "How it depends on that", html.effects_note(effects), effects)
     note = html.uncertainty_note(uncertainties)
@@ -176,6 +176,11 @@ def _importances(subject: Subject) -> ImportanceDisplay:
     sample = subject.sample(IMPORTANCE_ROWS)
     settings = {"target": subject.target, "random_state": subject.random_state}
     return ImportanceDisplay.of_inputs(subject.model, sample.inputs, sample.y, **settings)
+
+
+def _spread(subject: Subject) -> SpreadImportanceDisplay:
+    inputs = subject.sample(SPREAD_ROWS).inputs
+    return SpreadImportanceDisplay.of_inputs(subject.model, inputs, subject.target, subject.random_state)
 
 
 def _effects(subject: Subject, names: list[str]) -> list[EffectDisplay]:
