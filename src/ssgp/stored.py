@@ -24,6 +24,7 @@ from ssgp.forest.correction import Correction
 from ssgp.forest.estimator import SpectralForestRegressor
 from ssgp.forest.fit import CHECKPOINTED
 from ssgp.forest.fitted import Forest
+from ssgp.forest.noise_shape import NoiseShape, NoiseTrend
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import NearestCentre, NearestRow
 from ssgp.rows.standardizer import Standardizer
@@ -61,7 +62,7 @@ BASELINES = (
     *(InducingFeatures, InducingMap, Model, SpectralMap),
     *(SquaredExponential, VariationalMap, WeightPosterior),
 )
-FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest)
+FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest, NoiseShape, NoiseTrend)
 DISTRIBUTIONS = (DistributionPipeline, Recalibration)
 TABLES = (Dropped, Number, OneHot, TargetMeans, Time)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from ssgp.forest.calibration import Calibration, Components, fit_calibration
+from ssgp.forest.calibrating import fit_calibration
+from ssgp.forest.calibration import Calibration, Components
 
 
 def simulated(rng, n, noise=1.0, dof=np.inf, members=4, error=0.0):

@@ -121,6 +121,8 @@ def test_names_in_files_do_not_change():
         "NearestCentre",
         "NearestRow",
         "NoisePrior",
+        "NoiseShape",
+        "NoiseTrend",
         "Normal",
         "Number",
         "OneHot",

@@ -12,12 +12,14 @@ from ssgp.distributions.quadrature import half_line_integral
 from ssgp.distributions.quantile_search import QuantileSearch
 from ssgp.engine.tiles import mean_in_order
 
-__all__ = ["StudentMixture", "combined_dof"]
+__all__ = ["LEAST_COMBINED_DOF", "StudentMixture", "combined_dof"]
 
 # Components times rows whose arrays fit a processor's cache.
 NUMBERS_IN_CACHE = 1 << 14
 # Scales of up to this power of two have squares, and densities with slopes, that are numbers.
 USUAL_EXPONENT = 300
+# Least degrees of freedom of tails that are heavy for two reasons.
+LEAST_COMBINED_DOF = 0.8 * LEAST_DOF
 
 
 @dataclass(frozen=True)
@@ -28,21 +30,36 @@ class StudentMixture(StretchableDistribution):
     ----------
     location, scale, dof : arrays of shape (T, n)
         Locations, scales and degrees of freedom (above 2) of the components.
+    centre : array of shape (n,) or None
+        Means of the locations where they are known to the last digit, which rounding would take from their sum.
     """
 
     location: Array
     scale: Array
     dof: Array
+    centre: Array | None = None
 
     def __len__(self) -> int:
         return self.location.shape[1]
 
     def __getitem__(self, rows: slice | Indices | Mask) -> "StudentMixture":
-        return StudentMixture(self.location[:, rows], self.scale[:, rows], self.dof[:, rows])
+        centre = None if self.centre is None else self.centre[rows]
+        return StudentMixture(self.location[:, rows], self.scale[:, rows], self.dof[:, rows], centre)
+
+    @staticmethod
+    def concatenate(parts: "list[StudentMixture]") -> "StudentMixture":
+        """The rows of several mixtures of equally many components, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        location, scale, dof = (
+            np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("location", "scale", "dof")
+        )
+        centres = [part.centre for part in parts if part.centre is not None]
+        return StudentMixture(location, scale, dof, np.concatenate(centres) if centres else None)
 
     def mean(self) -> Array:
         """Means, shape (n,)."""
-        return mean_in_order(self.location)
+        return mean_in_order(self.location) if self.centre is None else self.centre
 
     def variance(self) -> Array:
         """Variances by the law of total variance, shape (n,)."""
@@ -60,7 +77,8 @@ class StudentMixture(StretchableDistribution):
         power = np.where(np.abs(exponent) > USUAL_EXPONENT, exponent, 0)
         if not power.any():
             return power, self
-        return power, replace(self, location=np.ldexp(self.location, -power), scale=np.ldexp(self.scale, -power))
+        centre = None if self.centre is None else np.ldexp(self.centre, -power)
+        return power, StudentMixture(np.ldexp(self.location, -power), np.ldexp(self.scale, -power), self.dof, centre)
 
     def logpdf(self, y: ArrayLike) -> Array:
         """Log densities at y, shape (n,)."""
@@ -135,4 +153,4 @@ class StudentMixture(StretchableDistribution):
 
 def combined_dof(dof: Array, other: float) -> Array:
     """Degrees of freedom of tails that are heavy for two reasons, bounded so that deviations exist, shape of `dof`."""
-    return np.maximum(1.0 / (1.0 / dof + 1.0 / other), 0.8 * LEAST_DOF)
+    return np.maximum(1.0 / (1.0 / dof + 1.0 / other), LEAST_COMBINED_DOF)

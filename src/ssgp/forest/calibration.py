@@ -4,18 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF
 from ssgp.distributions.student_mixture import StudentMixture, combined_dof
 from ssgp.engine.tiles import mean_in_order
-from ssgp.saving.contents import TINIEST, number
+from ssgp.forest.noise_shape import NoiseShape, NoiseTrend, RowNoise
+from ssgp.saving.contents import TINIEST, made_of, number, optional
 from ssgp.saving.kinds import stored
 from ssgp.spectrum.noise import estimated_noise
 
-__all__ = ["Calibration", "Components", "fit_calibration"]
+__all__ = ["Calibration", "Components"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,25 @@ class Components:
         """Deviations of the noise, averaged over the components as variances, shape (n,)."""
         return np.sqrt(mean_in_order(self.noise_variance))
 
+    def row_noise(self, together: bool) -> RowNoise:
+        """What each of the components says of the noise, or, `together`, their mean."""
+        variance, mean = self.noise_variance, mean_in_order(self.mean)
+        usual = mean_in_order(variance)
+        log_ratio = np.log(variance / usual)
+        leverage, shape = self.leverage, self.shape
+        if together:
+            leverage = (mean_in_order(variance * leverage) / usual)[None]
+            shape = mean_in_order(shape)[None]
+        return RowNoise(
+            mean=mean,
+            log_noise=np.log(usual),
+            log_ratio=np.zeros_like(leverage) if together else log_ratio,
+            leverage=leverage,
+            disagreement=mean_in_order((self.mean - mean) ** 2) / usual,
+            variation=np.sqrt(mean_in_order((log_ratio - mean_in_order(log_ratio)) ** 2)),
+            dof=2.0 * shape,
+        )
+
     def every(self, step: int, first: int) -> "Components":
         """Components `first`, `first` + `step`, and so on."""
         return self._map(lambda part: part[first::step])
@@ -78,11 +96,15 @@ class Components:
         "leverage": number(0.0),
         "spread": number(0.0, 1.0),
         "dof": number(LEAST_DOF),
-    }
+        "trend": optional(made_of(NoiseTrend)),
+        "shape": optional(made_of(NoiseShape)),
+    },
+    added=("trend", "shape"),
+    relations=lambda parts: [(parts.shape is None or parts.trend is not None, "a shape needs a trend")],
 )
 @dataclass(frozen=True)
 class Calibration:
-    """Four numbers that turn leaves' predictions into an honest mixture.
+    """Numbers that turn leaves' predictions into an honest distribution.
 
     Attributes
     ----------
@@ -96,61 +118,51 @@ class Calibration:
     dof : float
         Degrees of freedom of the target's noise given its scale: leaves take it for normal, tables
         have heavier tails.
+    trend : NoiseTrend or None
+        How the scale goes with what the trees say of a row; None, as in models of earlier versions, if it is theirs.
+    shape : NoiseShape or None
+        Shape of the noise around the mean of all trees; None if every tree has a component of its own.
     """
 
     noise: float = 1.0
     leverage: float = 1.0
     spread: float = 1.0
     dof: float = MOST_DOF
+    trend: NoiseTrend | None = None
+    shape: NoiseShape | None = None
 
     def __call__(self, components: Components) -> StudentMixture:
         """The calibrated mixture of the components."""
-        squared = components.noise_variance * (1.0 + self.leverage * components.leverage)
-        return StudentMixture(self.locations(components.mean), self.noise * np.sqrt(squared), self._dof(components))
+        if self.trend is None:
+            squared = components.noise_variance * (1.0 + self.leverage * components.leverage)
+            dof = self._dof(2.0 * components.shape)
+            return StudentMixture(self.locations(components.mean), self.noise * np.sqrt(squared), dof)
+        return self.of_rows(components.mean, components.row_noise(self.shape is not None), self.trend)
+
+    def of_rows(self, means: Array, rows: RowNoise, trend: NoiseTrend) -> StudentMixture:
+        """Mixtures of rows with means (T, n) of the components, by a trend."""
+        scale, dof = self.noise * trend.scale(rows, self.leverage), self._dof(rows.dof)
+        if self.shape is None:
+            return StudentMixture(self.locations(means), scale, dof)
+        return self.shape.mixture(rows.mean, scale[0], dof[0], trend.position(rows.mean))
 
     def locations(self, means: Array) -> Array:
         """Calibrated locations of components with means (T, n), shape (T, n)."""
         mean = mean_in_order(means)
         return mean + self.spread * (means - mean)
 
+    def centres(self, means: Array) -> Array:
+        """What the mean is the mean of, of components with means (T, n): their locations, or one for all, (1, n)."""
+        return self.locations(means) if self.shape is None else mean_in_order(means)[None]
+
     def noise_variance(self, components: Components) -> Array:
         """Variance of the noise alone, averaged over the components, shape (n,)."""
-        dof = self._dof(components)
-        variance = self.noise**2 * components.noise_variance * dof / (dof - 2.0)
-        return mean_in_order(variance)
+        if self.trend is None:
+            dof = self._dof(2.0 * components.shape)
+            return mean_in_order(self.noise**2 * components.noise_variance * dof / (dof - 2.0))
+        rows = components.row_noise(self.shape is not None)
+        alone = replace(rows, leverage=np.zeros_like(rows.leverage), disagreement=np.zeros_like(rows.disagreement))
+        return replace(self, spread=0.0).of_rows(components.mean, alone, self.trend).variance()
 
-    def _dof(self, components: Components) -> Array:
-        return combined_dof(2.0 * components.shape, self.dof)
-
-
-def fit_calibration(components: Components, y: Array, weight: Array | None = None) -> tuple[Calibration, float]:
-    """The calibration under which held-out rows are most probable, and their mean log density.
-
-    The hyperpriors are worth a few rows: enough to decide where there is nothing to learn from.
-    """
-    share, total = np.full(len(y), 1.0 / len(y)), float(len(y))
-    if weight is not None:
-        limited = limit_share(weight, MOST_SHARE_OF_ERRORS)
-        total = float(limited.sum())
-        share = limited / total
-
-    def mean_log_density(free: Array) -> float:
-        return float(share @ _from_free(free)(components).logpdf(y))
-
-    def loss(free: Array) -> float:
-        # Around: noise and leverage as they are, half the spread, 20 degrees of freedom.
-        return -mean_log_density(free) + 2.0 * float(np.sum(free * free)) / total
-
-    bounds = [(-5.0, 5.0), (-5.0, 5.0), (-6.0, 6.0), (-6.0, 6.0)]
-    best = minimize(loss, np.zeros(4), method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-7})
-    return _from_free(best.x), mean_log_density(best.x)
-
-
-def _from_free(free: Array) -> Calibration:
-    noise, leverage, spread, dof = free.tolist()
-    return Calibration(
-        noise=float(np.exp(0.5 * noise)),
-        leverage=float(np.exp(leverage)),
-        spread=float(1.0 / (1.0 + np.exp(-spread))),
-        dof=LEAST_DOF + 17.0 * float(np.exp(dof)),
-    )
+    def _dof(self, dof: Array) -> Array:
+        return combined_dof(dof, self.dof)

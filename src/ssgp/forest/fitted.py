@@ -254,7 +254,7 @@ class FittedForest:
         """Means of rows X (n, d) in the user's units, shape (n,); to the last bit those of `distribution`."""
 
         def predict(rows: Array) -> Array:
-            return mean_in_order(self._in_units(self.calibration.locations(self.forest.means(rows))))
+            return mean_in_order(self._in_units(self.calibration.centres(self.forest.means(rows))))
 
         self.forest.prepare(len(X), means_alone=True)
         return _joined(self._map_standardized(predict, X, n_jobs), axis=0)
@@ -262,13 +262,11 @@ class FittedForest:
     def distribution(self, X: Array, n_jobs: int | None) -> StudentMixture:
         """Predictive distributions of rows X (n, d) in the user's units."""
 
-        def predict(rows: Array) -> tuple[Array, Array, Array]:
-            mixture = self.calibration(self.forest.components(rows))
-            return self._in_units(mixture.location), self.units.y_scale * mixture.scale, mixture.dof
+        def predict(rows: Array) -> StudentMixture:
+            return self._mixture_in_units(self.calibration(self.forest.components(rows)))
 
         self.forest.prepare(len(X))
-        parts = self._map_standardized(predict, X, n_jobs)
-        return StudentMixture(*(_joined(arrays, axis=1) for arrays in zip(*parts, strict=True)))
+        return StudentMixture.concatenate(self._map_standardized(predict, X, n_jobs))
 
     def noise_variance(self, X: Array, n_jobs: int | None) -> Array:
         """Variances of the noise in the regions of rows X (n, d), in squared units of the target, shape (n,)."""
@@ -282,6 +280,10 @@ class FittedForest:
     def _map_standardized(self, predict: Callable[[Array], T], X: Array, n_jobs: int | None) -> list[T]:
         """What `predict` returns for every chunk of rows X (n, d), standardised, in threads."""
         return _map_chunks(lambda rows: predict(self.units.inputs(X[rows])), X, n_jobs)
+
+    def _mixture_in_units(self, mixture: StudentMixture) -> StudentMixture:
+        centre = None if mixture.centre is None else self._in_units(mixture.centre)
+        return StudentMixture(self._in_units(mixture.location), self.units.y_scale * mixture.scale, mixture.dof, centre)
 
     def _in_units(self, location: Array) -> Array:
         return self.units.y_mean + self.units.y_scale * location

@@ -6,7 +6,8 @@ import numpy as np
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.wide import fewer_if_wide
-from ssgp.forest.calibration import Calibration, Components, fit_calibration
+from ssgp.forest.calibrating import calibrated_score, fit_calibration
+from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction, Residuals, fit_booster, fit_correction
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
@@ -79,7 +80,7 @@ def choose_level(folds: list[Fold]) -> int:
     for level in range(len(folds[0].components)):
         components, y, weight = _pooled(folds, [fold.components[level] for fold in folds])
         weight = None if weight is None else weight[first]
-        scores.append(fit_calibration(components.rows(first), y[first], weight)[1])
+        scores.append(calibrated_score(components.rows(first), y[first], weight))
     return int(np.flatnonzero(np.array(scores) >= max(scores) - WORTH)[0])
 
 

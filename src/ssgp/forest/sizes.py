@@ -30,8 +30,11 @@ TREES_PER_DRAW = 8
 STEPS = 1500
 # Rows per frequency of a block that drives the gradient.
 BLOCK_ROWS_PER_FREQUENCY = 7
-# Held-out rows: so many settle the calibration to about half a percent of coverage.
+# Held-out rows: so many settle the calibration to about a percent of coverage, and a share of the rows of large tables,
+# up to a limit, to half of that.
 HELD_OUT = 5000
+HELD_OUT_SHARE = 1 / 50
+MOST_HELD_OUT = 20_000
 LEAST_HELD_OUT = 500
 MOST_FOLDS = 10
 # Trees that lack so small a share of the rows are kept; otherwise they are filled again with all.
@@ -156,7 +159,8 @@ def choose_sizes(
     Fewer frequencies are taken where memory asks for it, and what needs more memory than there is is refused.
     """
     trees = (TREES if n_rows < LARGE else TREES_OF_LARGE) if n_trees == "auto" else n_trees
-    n_held_out = max(1, min(HELD_OUT, n_rows // 10)) if n_rows > 1 else 0
+    most_held_out = min(max(HELD_OUT, int(HELD_OUT_SHARE * n_rows)), MOST_HELD_OUT)
+    n_held_out = max(1, min(most_held_out, n_rows // 10)) if n_rows > 1 else 0
 
     def depth_for(m: int) -> int:
         smallest = least_leaf(n_rows, n_inputs, m, trees, n_sketches, memory) if leaf_size == "auto" else leaf_size

@@ -26,6 +26,7 @@ def stored(
     relations: Relations | None = None,
     renamed: Mapping[str, str] | None = None,
     removed: Mapping[str, Any] | None = None,
+    added: Iterable[str] = (),
     caches: Mapping[str, Rule] | None = None,
 ) -> Callable[[Class], Class]:
     """Decorator of a dataclass whose objects files may hold: its fields are the parts.
@@ -43,17 +44,25 @@ def stored(
     removed : dict, optional
         Parts that earlier versions had and the value they now always have: written for these versions to read, and
         any other value is refused.
+    added : iterable of str, optional
+        Fields that earlier versions did not have: written only where they have another value than their default, so
+        that these versions can read all that they could make.
     caches : dict of Rule, optional
         Cached properties that are stored too, where they have been computed, and what they may be.
     """
     names_in_file, constants, cached_rules = dict(renamed or {}), dict(removed or {}), dict(caches or {})
+    later = frozenset(added)
 
     def decorate(cls: Class) -> Class:
         names = {field.name: names_in_file.get(field.name, field.name) for field in fields(cls)}
         fields_by_name = {stored_name: name for name, stored_name in names.items()}
+        absent = {names[field.name]: field.default for field in fields(cls) if field.name in later}
 
         def parts(value: Any) -> dict[str, Any]:  # noqa: ANN401
             values = {stored_name: getattr(value, name) for name, stored_name in names.items()}
+            for part, default in absent.items():
+                if values[part] is default:
+                    del values[part]
             return values | constants | {cache: vars(value)[cache] for cache in cached_rules if cache in vars(value)}
 
         def make(stored_parts: dict[str, Any]) -> Any:  # noqa: ANN401
