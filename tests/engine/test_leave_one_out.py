@@ -21,7 +21,7 @@ def errors(phi, y, weight, rows, solution, moved, move_on):
     """Of the rows of one node, in a stack of one."""
     weight = None if weight is None else weight[None, rows]
     moved = None if moved is None else moved[:, rows]
-    models = solution.weights, inverse_of_factor(solution.factor, float), solution.ridge
+    models = solution.weights, inverse_of_factor(solution.factor, solution.inverses, float), solution.ridge
     return leave_one_out(phi[None, rows], y[None, rows], weight, *models, moved, move_on)
 
 

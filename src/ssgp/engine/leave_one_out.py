@@ -19,9 +19,12 @@ from ssgp.engine.row_ridge import MOST_LEVERAGE
 __all__ = ["inverse_of_factor", "leave_one_out"]
 
 
-def inverse_of_factor(factor: Array, dtype: DTypeLike) -> Array:
-    """A^-1 of nodes, shape (p, q, q), from the factors L of A, in the precision in which rows are left out of them."""
-    root = inverse_of_lower(factor.astype(dtype))
+def inverse_of_factor(factor: Array, inverses: Array, dtype: DTypeLike) -> Array:
+    """A^-1 of nodes, shape (p, q, q), from the factors L of A, in the precision in which rows are left out of them.
+
+    `inverses` (p, blocks, side, side) are those of the factors' diagonal blocks.
+    """
+    root = inverse_of_lower(factor.astype(dtype), inverses.astype(dtype))
     return np.matmul(root.swapaxes(1, 2), root)
 
 
@@ -77,7 +80,7 @@ def leave_one_out(
         return error, None
     # Where the parent does not move, as at the root, this is all.
     by_row = error if weight is None else error * weight
-    moved_here = along * by_row[:, :, None].astype(phi.dtype)
+    along *= by_row[:, :, None].astype(phi.dtype)
     if moved is not None:
-        moved_here += np.matmul(moved, scale[:, None, None] * inverse)
-    return error, moved_here
+        along += np.matmul(moved, scale[:, None, None] * inverse)
+    return error, along

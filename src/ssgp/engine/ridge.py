@@ -18,6 +18,7 @@ from ssgp._utils.arrays import Array, Indices, Mask
 __all__ = [
     "LeafSums",
     "RidgeSolution",
+    "diagonal_inverses",
     "inverse_of_lower",
     "invert_ridge",
     "needs_double",
@@ -38,10 +39,8 @@ LEAST_RIDGE = 1e-11
 SINGLE_RIDGE = 1.5e-7
 # Relative to the sum of squared targets: what the last pivot may lose to rounding.
 LOST_SQUARE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
-# Side of the diagonal blocks that triangular systems are factorised and solved by,
+# Side of the diagonal blocks that triangular matrices are factorised, solved and inverted by.
 SOLVED_SIDE = 16
-# and side below which a triangle is inverted as it is.
-INVERTED_SIDE = 32
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,8 @@ class RidgeSolution:
         The ridge, raised where rounding asks for it.
     factor : array of shape (p, q, q)
         Lower Cholesky factors L of A.
+    inverses : array of shape (p, blocks, side, side)
+        Inverses of the diagonal blocks of L, see `diagonal_inverses`.
     """
 
     weights: Array
@@ -100,6 +101,7 @@ class RidgeSolution:
     rss: Array
     ridge: Array
     factor: Array
+    inverses: Array
 
 
 def needs_double(n_rows: Array, ridge: float, n_features: int) -> Mask:
@@ -201,6 +203,7 @@ def _solve(products: Array, prior: Array | None, ridges: Array, signs: Array) ->
         rss=np.maximum(bordered[:, size, size] ** 2 - guard, 0.0),
         ridge=ridges,
         factor=factor,
+        inverses=_without_border(inverses, size),
     )
 
 
@@ -255,7 +258,7 @@ def _solve_for_weights(factor: Array, inverses: Array, whitened: Array, signs: A
     """
     n_signs, size = signs.shape[-2:]
     if n_signs == size:
-        inverse = inverse_of_lower(factor)
+        inverse = inverse_of_lower(factor, inverses)
         sketch = inverse if (signs == np.eye(size)).all() else np.matmul(signs, inverse)
         return np.matmul(whitened[:, None], inverse)[:, 0], sketch
     right = np.empty((len(factor), size, 1 + n_signs), factor.dtype)
@@ -273,9 +276,9 @@ def _solve_transposed(factor: Array, inverses: Array, right: Array) -> Array:
     return right
 
 
-def solve_lower(factor: Array, right: Array) -> Array:
-    """L^-1 times matrices (p, q, k), by blocks from the first to the last."""
-    inverses, out = _diagonal_inverses(factor), right.astype(factor.dtype)
+def solve_lower(factor: Array, inverses: Array, right: Array) -> Array:
+    """L^-1 times matrices (p, q, k), by blocks from the first to the last; `inverses` are `diagonal_inverses`."""
+    out = right.astype(factor.dtype)
     for number, inner in enumerate(_diagonal_blocks(factor.shape[1])):
         side = inner.stop - inner.start
         out[:, inner] -= np.matmul(factor[:, inner, : inner.start], out[:, : inner.start])
@@ -283,9 +286,9 @@ def solve_lower(factor: Array, right: Array) -> Array:
     return out
 
 
-def solve_upper(factor: Array, right: Array) -> Array:
+def solve_upper(factor: Array, inverses: Array, right: Array) -> Array:
     """L^-T times matrices (p, q, k)."""
-    return _solve_transposed(factor, _diagonal_inverses(factor), right.astype(factor.dtype))
+    return _solve_transposed(factor, inverses, right.astype(factor.dtype))
 
 
 def _diagonal_blocks(size: int) -> list[slice]:
@@ -293,21 +296,32 @@ def _diagonal_blocks(size: int) -> list[slice]:
     return [slice(first, min(first + SOLVED_SIDE, size)) for first in range(0, size, SOLVED_SIDE)]
 
 
-def inverse_of_lower(factors: Array) -> Array:
-    """Inverses of lower triangular matrices (p, q, q), by halves: nearly all of it matrix products."""
-    size = factors.shape[-1]
-    if size <= INVERTED_SIDE:
-        return _inverse_by_substitution(factors)
-    half = size // 2
-    out = np.zeros_like(factors)
-    out[:, :half, :half] = inverse_of_lower(factors[:, :half, :half])
-    out[:, half:, half:] = inverse_of_lower(factors[:, half:, half:])
-    out[:, half:, :half] = -out[:, half:, half:] @ (factors[:, half:, :half] @ out[:, :half, :half])
+def inverse_of_lower(factors: Array, inverses: Array | None = None) -> Array:
+    """Inverses of lower triangular matrices (p, q, q), by halves: nearly all of it matrix products.
+
+    `inverses` (p, blocks, side, side) are those of the diagonal blocks, where they are known.
+    """
+    inverses, out = diagonal_inverses(factors) if inverses is None else inverses, np.zeros_like(factors)
+    _put_inverse(factors, inverses, _diagonal_blocks(factors.shape[1]), 0, out)
     return out
 
 
+def _put_inverse(factors: Array, inverses: Array, blocks: list[slice], first: int, out: Array) -> None:
+    """Put the inverse of the part of triangles with these diagonal blocks, the first of this number, into its place."""
+    if len(blocks) < 2:
+        for inner in blocks:
+            side = inner.stop - inner.start
+            out[:, inner, inner] = inverses[:, first, :side, :side]
+        return
+    half = len(blocks) // 2
+    _put_inverse(factors, inverses, blocks[:half], first, out)
+    _put_inverse(factors, inverses, blocks[half:], first + half, out)
+    upper, lower = slice(blocks[0].start, blocks[half].start), slice(blocks[half].start, blocks[-1].stop)
+    np.matmul(-out[:, lower, lower], factors[:, lower, upper] @ out[:, upper, upper], out=out[:, lower, upper])
+
+
 def _inverse_by_substitution(factors: Array) -> Array:
-    """The same row by row, for all matrices at once: of small ones a fifth of the time of LAPACK's."""
+    """The same of small matrices, row by row for all of them at once: a fifth of the time of LAPACK's."""
     out, reciprocal = np.zeros_like(factors), 1.0 / np.einsum("pii->pi", factors)
     np.einsum("pii->pi", out)[:] = reciprocal
     for row in range(1, factors.shape[-1]):
@@ -325,7 +339,7 @@ def _factorize(matrices: Array) -> tuple[Array, Array]:
         except np.linalg.LinAlgError:
             matrices = _restored(matrices, diagonal)
     factor = _cholesky(matrices)
-    return factor, _diagonal_inverses(factor)
+    return factor, diagonal_inverses(factor)
 
 
 def _restored(matrices: Array, diagonal: list[Array]) -> Array:
@@ -345,7 +359,7 @@ def _cholesky_in_blocks(matrices: Array) -> Array:
     """
     n_leaves, size, _ = matrices.shape
     blocks = _diagonal_blocks(size)
-    inverses = np.zeros((n_leaves, len(blocks), SOLVED_SIDE, SOLVED_SIDE), matrices.dtype)
+    inverses = np.tile(np.eye(SOLVED_SIDE, dtype=matrices.dtype), (n_leaves, len(blocks), 1, 1))
     for number, inner in enumerate(blocks):
         before, below, side = slice(inner.start), slice(inner.stop, size), inner.stop - inner.start
         column = matrices[:, inner.start :, inner]
@@ -359,8 +373,8 @@ def _cholesky_in_blocks(matrices: Array) -> Array:
     return inverses
 
 
-def _diagonal_inverses(factor: Array) -> Array:
-    """Inverses of the diagonal blocks of triangles (p, q, q), shape (p, blocks, side, side)."""
+def diagonal_inverses(factor: Array) -> Array:
+    """Inverses of the diagonal blocks of triangles (p, q, q), filled up with ones, shape (p, blocks, side, side)."""
     n_leaves, size, _ = factor.shape
     blocks = _diagonal_blocks(size)
     inverses = np.tile(np.eye(SOLVED_SIDE, dtype=factor.dtype), (n_leaves, len(blocks), 1, 1))
@@ -368,6 +382,15 @@ def _diagonal_inverses(factor: Array) -> Array:
         side = inner.stop - inner.start
         inverses[:, number, :side, :side] = factor[:, inner, inner]
     return _inverse_by_substitution(inverses.reshape(-1, SOLVED_SIDE, SOLVED_SIDE)).reshape(inverses.shape)
+
+
+def _without_border(inverses: Array, size: int) -> Array:
+    """Inverses of the diagonal blocks of factors (p, q, q), of those of the factors with a border."""
+    number, row = divmod(size, SOLVED_SIDE)
+    if row == 0:
+        return inverses[:, :number]
+    inverses[:, number, row] = np.eye(SOLVED_SIDE)[row]
+    return inverses
 
 
 def _cholesky(matrices: Array) -> Array:

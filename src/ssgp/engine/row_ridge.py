@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from ssgp._utils.arrays import Array
-from ssgp.engine.ridge import inverse_of_lower, raised_ridge, solve_lower, solve_upper
+from ssgp.engine.ridge import diagonal_inverses, inverse_of_lower, raised_ridge, solve_lower, solve_upper
 
 __all__ = ["RowRidge", "factorize_rows"]
 
@@ -35,6 +35,8 @@ class RowRidge:
         The ridge, raised where rounding asks for it.
     factor : array of shape (p, n, n)
         L.
+    inverses : array of shape (p, blocks, side, side)
+        Inverses of the diagonal blocks of L.
     whitened_residual : array of shape (p, n)
         L^-1 W^1/2 times targets minus predictions of the prior.
     """
@@ -44,12 +46,13 @@ class RowRidge:
     prior: Array | None
     ridge: Array
     factor: Array
+    inverses: Array
     whitened_residual: Array
 
     @cached_property
     def _inverse(self) -> Array:
         """L^-1, shape (p, n, n)."""
-        return inverse_of_lower(self.factor)
+        return inverse_of_lower(self.factor, self.inverses)
 
     @cached_property
     def _whitened(self) -> Array:
@@ -59,7 +62,7 @@ class RowRidge:
 
     def weights(self) -> Array:
         """Posterior means of the weights, shape (p, q)."""
-        along = solve_upper(self.factor, self.whitened_residual[:, :, None]) / self.ridge[:, None, None]
+        along = solve_upper(self.factor, self.inverses, self.whitened_residual[:, :, None]) / self.ridge[:, None, None]
         from_rows = self._from_rows(along)[:, 0]
         return from_rows if self.prior is None else self.prior + from_rows
 
@@ -67,8 +70,9 @@ class RowRidge:
         """Sketches of the covariances with signs (k, q), or (p, k, q) of each leaf's own, shape (p, k, q)."""
         scale = 1.0 / np.sqrt(self.ridge)[:, None, None]
         projected = scale * np.matmul(self.weighted, signs.swapaxes(-1, -2).astype(self.weighted.dtype))
-        along = solve_lower(self.factor + np.eye(self.factor.shape[1]), projected)
-        return scale * (signs - self._from_rows(scale * solve_upper(self.factor, along)))
+        shifted = self.factor + np.eye(self.factor.shape[1])
+        along = solve_lower(shifted, diagonal_inverses(shifted), projected)
+        return scale * (signs - self._from_rows(scale * solve_upper(self.factor, self.inverses, along)))
 
     def _from_rows(self, along: Array) -> Array:
         """Combinations of the rows, by columns (p, n, k), shape (p, k, q)."""
@@ -149,4 +153,6 @@ def factorize_rows(phi: Array, y: Array, root_weight: Array | None, prior: Array
     gram = np.matmul(weighted, weighted.swapaxes(1, 2)).astype(float)
     ridges = raised_ridge(ridge, np.einsum("pii->p", gram))
     factor = np.linalg.cholesky(gram / ridges[:, None, None] + np.eye(phi.shape[1]))
-    return RowRidge(weighted, root_weight, prior, ridges, factor, solve_lower(factor, target[:, :, None])[:, :, 0])
+    inverses = diagonal_inverses(factor)
+    whitened_residual = solve_lower(factor, inverses, target[:, :, None])[:, :, 0]
+    return RowRidge(weighted, root_weight, prior, ridges, factor, inverses, whitened_residual)

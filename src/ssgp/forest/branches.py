@@ -250,7 +250,7 @@ class BranchSolver:
     def leave_one_out(self, errors: Array) -> None:
         """Write errors of rows, each left out of the tree, to their places in `errors` (levels, rows)."""
         dtype = np.float64 if self.double.any() else np.float32
-        inverses = [inverse_of_factor(solution.factor, dtype) for solution in self.solutions]
+        inverses = [inverse_of_factor(solution.factor, solution.inverses, dtype) for solution in self.solutions]
         for number, rows in enumerate(self.stacks):
             inside, numbers = rows.stack.inside, rows.stack.rows[rows.stack.inside]
             level, moved = 0, None
