@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from helpers import small_forest, wavy
+from ssgp.forest import learning
 from ssgp.metrics import rmse
+from ssgp.spectrum.learner import Learner
 
 
 @pytest.mark.slow
@@ -23,3 +25,19 @@ def test_a_table_larger_than_learning_needs_is_learned_from_some_blocks(monkeypa
     X, y, latent = wavy(1500)
     model = small_forest(max_iter=200).fit(X, y)
     assert rmse(latent, model.predict(X)) < 0.5 * latent.std()
+
+
+@pytest.mark.parametrize("is_large", [True, False])
+def test_both_rounds_share_an_optimizer_where_the_table_is_large(is_large, monkeypatch):
+    usual, trained = Learner.trainer, []
+
+    def noted(self, parameters, rows, optimizers, rng):
+        trained.append(optimizers)
+        return usual(self, parameters, rows, optimizers, rng)
+
+    monkeypatch.setattr(learning, "LARGE", 300 if is_large else 10_000)
+    monkeypatch.setattr(Learner, "trainer", noted)
+    X, y, _ = wavy(400)
+    small_forest().fit(X, y)
+    first, second = trained
+    assert (first[0] is second[0]) == is_large

@@ -150,13 +150,15 @@ class FrequencyLearner:
     ) -> None:
         learner = self._learner(kernel, self._affordable_steps(kernel))
         rng = np.random.default_rng(self.settings.seeds.steps)
+        # Of a large table blocks are many and alike in both rounds: what is known of their gradients stays true.
+        optimizers = learner.make_optimizers() if self._is_large else None
 
         def collect(bound: float) -> bool:
             bounds.append(bound)
             return after_step(bound)
 
         self.budget.attempt(
-            lambda: learner.learn(parameters, self.rows, self._blocking, None, rng, collect),
+            lambda: learner.learn(parameters, self.rows, self._blocking, optimizers, rng, collect),
             lambda: None,
             lambda: (
                 f"learning was interrupted after {len(bounds)} of at most {learner.schedule.max_iter} steps; "
