@@ -40,7 +40,7 @@ from ssgp.svbssgp.estimator import SVBSSGPRegressor
 from ssgp.svbssgp.fitted import Context
 from ssgp.svbssgp.local_models import LocalModels
 from ssgp.tables.encoder import TableEncoder
-from ssgp.tables.encodings import Dropped, Number, OneHot, TargetMeans, Time
+from ssgp.tables.encodings import Dropped, Number, OneHot, Ordinal, TargetMeans, Time
 
 __all__ = ["ESTIMATORS", "KINDS", "load"]
 
@@ -64,7 +64,7 @@ BASELINES = (
 )
 FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest, NoiseShape, NoiseTrend)
 DISTRIBUTIONS = (DistributionPipeline, Recalibration)
-TABLES = (Dropped, Number, OneHot, TargetMeans, Time)
+TABLES = (Dropped, Number, OneHot, Ordinal, TargetMeans, Time)
 
 
 def _pipeline(value: Any, sizes: Sizes) -> None:  # noqa: ANN401

@@ -126,6 +126,7 @@ def test_names_in_files_do_not_change():
         "Normal",
         "Number",
         "OneHot",
+        "Ordinal",
         "PICRegressor",
         "Packed",
         "Parameters",

@@ -33,6 +33,14 @@ class Model(StrEnum):
     exact = "exact"
 
 
+class Dates(StrEnum):
+    """Orders of day and month on the command line."""
+
+    auto = "auto"
+    dayfirst = "dayfirst"
+    monthfirst = "monthfirst"
+
+
 class OneLineErrors(TyperGroup):
     """Commands whose errors of usage are one line, as all other errors are."""
 
@@ -149,6 +157,10 @@ def fit(
         list[str] | None,
         typer.Option(metavar="COL=KIND", help="How to take a column: number, time, category or drop."),
     ] = None,
+    dates: Annotated[
+        Dates,
+        typer.Option(help="How to read dates such as 3/4/2025; by default days beyond 12, or dots, tell."),
+    ] = Dates.auto,
     model: Annotated[Model, typer.Option(help="Regressor.")] = Model.forest,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the regressor; repeatable.")
@@ -196,6 +208,7 @@ def fit(
         key=key or (),
         weight=weight,
         kinds=kind or (),
+        dates=dates.value,
         model=model.value,
         settings=set_ or (),
         hold_out=hold_out,

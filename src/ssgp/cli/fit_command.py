@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ssgp._utils.progress import observed
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
@@ -45,6 +45,7 @@ class FitOptions:
     key: Sequence[str]
     weight: str | None
     kinds: Sequence[str]
+    dates: Literal["auto", "dayfirst", "monthfirst"]
     model: str
     settings: Sequence[str]
     hold_out: float
@@ -119,7 +120,7 @@ def _unfitted(options: FitOptions, roles: ColumnRoles) -> Any:  # noqa: ANN401  
     regressor = make_regressor(options.model, options.settings, setting_options)
     if regressor.random_state is None:
         regressor.set_params(random_state=DEFAULT_SEED)
-    return regressor.set_params(encoder=TableEncoder(kinds=_kinds(options.kinds, roles.features)))
+    return regressor.set_params(encoder=TableEncoder(kinds=_kinds(options.kinds, roles.features), dates=options.dates))
 
 
 def _kinds(pairs: Sequence[str], features: list[str]) -> Any:  # noqa: ANN401  checked here

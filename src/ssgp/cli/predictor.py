@@ -93,6 +93,7 @@ class Predictor:
         families = dict.fromkeys(source.column_names, "text") | dict.fromkeys(self.inputs, "numbers")
         if self.encoder is not None:
             families |= {name: self.encoder.families_[name] for name in self.inputs}
+            families |= dict.fromkeys(set(self.encoder.text_columns) & set(self.inputs), "text")
         if target is not None:
             families[target] = self.notes.target_holds or "numbers"
         types = {name: CSV_TYPES.get(family, pa.string()) for name, family in families.items()}

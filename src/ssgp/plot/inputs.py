@@ -73,7 +73,7 @@ class InputTable:
             return cls(table.rename_columns(names), encodings, named=False, n_total=len(array))
         if feature_names is not None:
             raise ValueError("feature_names are for arrays: X is a table, whose columns have names")
-        table = to_table(X)
+        table = to_table(X) if encoder is None else encoder.as_read(to_table(X))
         if columns:
             # Columns that were not there in fit are ignored by the encoder, and are not shown here.
             table = table.select([column.name for column in columns if column.name in table.column_names])

@@ -16,12 +16,14 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target
 from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
+from ssgp._utils.warning import warn_user
 from ssgp.saving.contents import list_of, made_of, mapping_of, optional, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import Column, family, is_array, named_arrow_errors, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
-from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, TargetMeans, Time
+from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, Ordinal, TargetMeans, Time
+from ssgp.tables.text_reading import ORDERS, READINGS, TextReading, read_as, read_text
 
 __all__ = ["TableEncoder"]
 
@@ -32,14 +34,16 @@ def _check_columns(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
     yield sorted(names) == sorted(parts._families), "columns and their families must have the same names"
     given = parts.feature_names_in_
     yield given is None or [*given] == names, "columns must have the names that they had in fit"
+    yield parts._readings is None or set(parts._readings) <= set(names), "text that is read must be of columns"
     yield any(not isinstance(column, Dropped) for column in parts.columns_), "a column must be left"
 
 
 @stored_estimator(
     {
-        "columns_": list_of(made_of(Dropped, Number, OneHot, TargetMeans, Time), least=1),
+        "columns_": list_of(made_of(Dropped, Number, OneHot, Ordinal, TargetMeans, Time), least=1),
         "_families": mapping_of(text()),
     },
+    optional_parts={"_readings": mapping_of(text(*READINGS))},
     settings={"kinds": optional(mapping_of(text()))},
     relations=_check_columns,
 )
@@ -50,7 +54,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     hour of day, day of week and day of year where these vary, and days since the first. Few categories become a feature
     each; many become the smoothed mean of the target in each, cross-fitted in `fit_transform` so that no row sees
     its own target. Missing values (null, NaN, the empty string) are imputed by the median, with an indicator
-    where there were some in `fit`. Columns that tell nothing are dropped: constant ones, empty ones, and
+    where there were some in `fit`. Text that reads as dates or numbers is taken for these. Categories with an order
+    become their places in it. Columns that tell nothing are dropped: constant ones, empty ones, and
     text that is different in nearly every row. `describe` tells what became of every column.
 
     Weights are not used: every row counts once in medians, in means of the target and in what is dropped. Rows
@@ -64,6 +69,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     kinds : dict of str, default=None
         How to encode columns, by name, where their type does not tell: ``"number"``, ``"time"``, ``"category"``
         or ``"drop"``.
+    dates : {"auto", "dayfirst", "monthfirst"}, default="auto"
+        How to read dates in text whose year is last, such as 3/4/2025. By default days beyond the twelfth, or dots,
+        tell; where they do not, such a column is one of categories. Dates as ISO 8601 writes them need no setting.
     max_one_hot : int, default=10
         Most categories that become one feature each.
     smooth : "auto" or float, default="auto"
@@ -100,6 +108,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list | str]] = {
         "kinds": [dict, None],
+        "dates": [StrOptions({"auto", *ORDERS})],
         "max_one_hot": [Interval(Integral, 0, None, closed="left")],
         "smooth": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "cv": [Interval(Integral, 2, None, closed="left")],
@@ -111,11 +120,13 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _families: dict[str, str]
+    _readings: dict[str, str]
 
     def __init__(
         self,
         *,
         kinds: dict[str, Literal["number", "time", "category", "drop"]] | None = None,
+        dates: Literal["auto", "dayfirst", "monthfirst"] = "auto",
         max_one_hot: int = 10,
         smooth: float | Literal["auto"] = "auto",
         cv: int = 5,
@@ -123,6 +134,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         random_state: int | None = 0,
     ) -> None:
         self.kinds = kinds
+        self.dates = dates
         self.max_one_hot = max_one_hot
         self.smooth = smooth
         self.cv = cv
@@ -219,14 +231,16 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         if len(sample) == table.num_rows:
             return self._fit_sample(table, target, named)
         encoded_sample = self._fit_sample(table.take(sample), None if target is None else target[sample], named)
-        encoded = self._encode(table)
+        encoded = self._encode(table, told=True)
         encoded[sample] = encoded_sample
         return encoded
 
     def _fit_sample(self, table: pa.Table, target: Array | None, named: bool) -> Array:
         """Fit to these rows, and encode them, cross-fitted."""
-        columns, encoded = self._fit_columns(table, target, self._checked_kinds(table))
-        self.columns_ = columns
+        kinds = self._checked_kinds(table)
+        table, readings = _read_texts(table, kinds, self.dates)
+        columns, encoded = self._fit_columns(table, target, kinds)
+        self.columns_, self._readings = columns, readings
         self.n_features_in_ = table.num_columns
         self._families = {field.name: family(field.type) for field in table.schema}
         vars(self).pop("feature_names_in_", None)
@@ -242,7 +256,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         for table, others in batches:
             sampled = selection.next_batch(table.num_rows)
             n_sampled = int(sampled.sum())
-            encoded = self._encode(table)
+            encoded = self._encode(table, told=True)
             encoded[sampled] = encoded_sample[n_before : n_before + n_sampled]
             n_before += n_sampled
             yield encoded, *others
@@ -284,13 +298,14 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
             )
         return self._encode(table)
 
-    def _encode(self, table: pa.Table) -> Array:
+    def _encode(self, table: pa.Table, told: bool = False) -> Array:
+        """Rows as floats; of text that is no number, the user may have been `told`."""
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
-        return np.column_stack([self._encode_column(table, column) for column in used])
+        return np.column_stack([self._encode_column(table, column, told) for column in used])
 
-    def _encode_column(self, table: pa.Table, encoding: ColumnEncoding) -> Array:
+    def _encode_column(self, table: pa.Table, encoding: ColumnEncoding, told: bool) -> Array:
         with named_arrow_errors(encoding.name):
-            return encoding.encode(self._column(table, encoding.name))
+            return encoding.encode(self._column(table, encoding.name, told))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Names of the features, each beginning with that of its column.
@@ -324,7 +339,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
                 raise ValueError(f"kinds has {name!r}, and X has no such column{hint(name, table.column_names)}")
         return dict(self.kinds or {})
 
-    def _column(self, table: pa.Table, name: str) -> Column:
+    def _column(self, table: pa.Table, name: str, told: bool = False) -> Column:
         """A column of a table; an error if it is missing, or holds something else than in fit."""
         if name not in table.column_names:
             columns = ", ".join(map(repr, table.column_names)) or "none"
@@ -336,11 +351,48 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         # A column without values has no certain type in some tables.
         if column.null_count == len(column):
             return pa.chunked_array([pa.nulls(len(column))])
+        if family(column.type) == "text" and expected in READINGS:
+            column = self._read_again(column, name, told)
         if family(column.type) != expected:
             raise ValueError(
                 f"column {name!r} held {expected} in fit and holds {family(column.type)} ({column.type}) now"
             )
         return column
+
+    def _read_again(self, column: Column, name: str, told: bool) -> Column:
+        """Text in a column that held numbers or times in fit, as those; as it is where it reads as none."""
+        reading = read_as(column, self._readings.get(name, self._families[name])) or read_text(column, self.dates)
+        if reading is None or family(reading.values.type) != self._families[name]:
+            return column
+        if reading.n_unreadable and not told:
+            _warn_of_unreadable(name, reading)
+        return reading.values
+
+    def as_read(self, table: pa.Table) -> pa.Table:
+        """An Arrow table whose text is numbers and times in the columns that held these in fit."""
+        for name in set(table.column_names) & set(self._families):
+            if family(table.schema.field(name).type) == "text" and self._families[name] in READINGS:
+                table = table.set_column(table.column_names.index(name), name, self._column(table, name, told=True))
+        return table
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Names of the columns that were text in fit and read as numbers or times."""
+        return list(self._readings)
+
+    def _stored_settings(self) -> dict[str, Any]:
+        """Settings as files hold them; how to read dates is not among those of earlier files."""
+        settings = super()._stored_settings()
+        return {name: value for name, value in settings.items() if (name, value) != ("dates", "auto")}
+
+    def _stored_attributes(self) -> dict[str, Any]:
+        """Attributes as files hold them: how text was read where there was some."""
+        attributes = super()._stored_attributes()
+        return {name: part for name, part in attributes.items() if name != "_readings" or part}
+
+    def _restore_attributes(self, attributes: dict[str, Any]) -> None:
+        """Take over what `_stored_attributes` gave."""
+        super()._restore_attributes({"_readings": {}, **attributes})
 
     def _summary_entries(self) -> dict[str, Any]:
         return {"columns": [f"{column.name}: {column.describe()}" for column in self.columns_]}
@@ -349,6 +401,32 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _read_texts(table: pa.Table, kinds: dict[str, str], dates: str) -> tuple[pa.Table, dict[str, str]]:
+    """The table with text that reads as numbers or times as these, and how it was read, by name."""
+    readings: dict[str, str] = {}
+    for i, field in enumerate(table.schema):
+        chosen = kinds.get(field.name)
+        if family(field.type) != "text" or pa.types.is_dictionary(field.type) or chosen not in (None, "time"):
+            continue
+        reading = read_text(table.column(i), dates)
+        if reading is None or (chosen == "time" and reading.how == "numbers"):
+            continue
+        if reading.n_unreadable:
+            _warn_of_unreadable(field.name, reading)
+        table = table.set_column(i, field.name, reading.values)
+        readings[field.name] = reading.how
+    return table, readings
+
+
+def _warn_of_unreadable(name: str, reading: TextReading) -> None:
+    what = "numbers" if reading.how == "numbers" else "times"
+    warn_user(
+        f"column {name!r} is text that reads as {what}, but for {reading.n_unreadable:,} of {reading.n_present:,} "
+        f"values ({reading.n_unreadable / reading.n_present:.2%}), such as {reading.example!r}, which are taken as "
+        f"missing; kinds={{{name!r}: 'category'}} takes the text as it is"
+    )
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -19,6 +19,7 @@ from ssgp.tables.encodings import (
     Dropped,
     Number,
     OneHot,
+    Ordinal,
     TargetMeans,
     Time,
     category_codes,
@@ -102,6 +103,10 @@ class ColumnFitter:
         return encoding, encoding.encode(column)
 
     def _fit_category(self, column: Column, name: str, drop_identifiers: bool) -> tuple[ColumnEncoding, Array]:
+        ordered = _ordered_categories(column)
+        if ordered is not None and drop_identifiers:
+            encoding = fit_ordinal(column, name, ordered)
+            return encoding, encoding.encode(column)
         strings = texts(column)
         categories = np.array(sorted(compute.unique(strings).drop_null().to_pylist()), dtype=object)
         n_missing = strings.null_count
@@ -133,6 +138,27 @@ class ColumnFitter:
         means = np.full(len(categories) + 2, float(encoder.target_mean_))
         means[encoder.categories_[0]] = encoder.encodings_[0]
         return TargetMeans(name, categories, means, n_missing, len(column)), np.asarray(cross_fitted)
+
+
+def _ordered_categories(column: Column) -> list[str] | None:
+    """Categories in their order, where the column says that they have one."""
+    if not (pa.types.is_dictionary(column.type) and column.type.ordered and column.num_chunks):
+        return None
+    values = column.unify_dictionaries().chunk(0).dictionary
+    return texts(pa.chunked_array([values])).drop_null().to_pylist()
+
+
+def fit_ordinal(column: Column, name: str, categories: list[str]) -> Ordinal | Dropped:
+    """Fit an encoding of categories with an order: their median and missing values."""
+    codes = category_codes(column, np.array(categories, dtype=object))
+    present = codes[codes < len(categories)]
+    n_missing = len(codes) - len(present)
+    if not len(present):
+        return Dropped(name, "all values are missing")
+    if present.min() == present.max() and not n_missing:
+        return Dropped(name, f"always {categories[present[0]]!r}")
+    order = np.array(categories, dtype=object)
+    return Ordinal(name, order, float(np.floor(np.median(present))), n_missing, len(codes))
 
 
 def fit_number(column: Column, name: str) -> Number | Dropped:

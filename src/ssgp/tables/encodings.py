@@ -12,7 +12,17 @@ from ssgp.saving.contents import ContentsError, Sizes, array, flag, integer, num
 from ssgp.saving.kinds import stored
 from ssgp.tables.arrow_columns import Column, compute, instants, numbers, texts
 
-__all__ = ["ColumnEncoding", "Dropped", "Number", "OneHot", "TargetMeans", "Time", "category_codes", "phases"]
+__all__ = [
+    "ColumnEncoding",
+    "Dropped",
+    "Number",
+    "OneHot",
+    "Ordinal",
+    "TargetMeans",
+    "Time",
+    "category_codes",
+    "phases",
+]
 
 # Microseconds.
 DAY = 86_400_000_000
@@ -228,6 +238,55 @@ class OneHot:
         """Description of the encoding, in words."""
         categories = f"{len(self.categories)} categories, one feature each"
         return categories + _missing_note(self.n_missing, self.n_rows, "a category of their own")
+
+
+@stored(
+    {
+        "name": text(),
+        "categories": strings("k"),
+        "median": number(),
+        "n_missing": integer(),
+        "n_rows": integer(),
+    }
+)
+@dataclass(frozen=True)
+class Ordinal:
+    """Categories with an order as their places in it, from 0; missing and new ones are imputed.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    categories : array of str, shape (k,)
+        Categories in their order.
+    median : float
+        Place that a missing one is replaced by.
+    n_missing, n_rows : int
+        Number of missing values and of rows in fit; where there were missing ones, a second feature indicates them.
+    """
+
+    name: str
+    categories: NDArray[Any]
+    median: float
+    n_missing: int
+    n_rows: int
+
+    def feature_names(self) -> list[str]:
+        """Names of the column and of the indicator."""
+        return [self.name, *_indicator_name(self.name, self.n_missing)]
+
+    def encode(self, column: Column) -> Array:
+        """Places and indicator, shape (n, k)."""
+        codes = category_codes(column, self.categories)
+        missing = codes == len(self.categories)
+        places = np.where(missing | (codes < 0), self.median, codes)
+        return np.column_stack([places, *([missing] if self.n_missing else [])]).astype(float)
+
+    def describe(self) -> str:
+        """Description of the encoding, in words."""
+        categories = f"{len(self.categories)} categories as their places in the order"
+        treatment = f"imputed by place {self.median:g} with an indicator"
+        return categories + _missing_note(self.n_missing, self.n_rows, treatment)
 
 
 @stored(

@@ -1,0 +1,149 @@
+"""Columns of text whose values read as numbers or dates, as those columns."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ssgp._utils.arrays import Mask
+from ssgp.tables.arrow_columns import Column, compute
+
+__all__ = ["ORDERS", "READINGS", "TextReading", "read_as", "read_text"]
+
+# Which of day and month is first where the year is last,
+ORDERS = ("dayfirst", "monthfirst")
+# and all ways to read text.
+READINGS = ("numbers", "times", "times with a time zone", *ORDERS)
+
+# Codes such as 007 are names, and no numbers.
+NUMBER = r"^[+-]?([1-9]\d*|0)?(\.\d*)?([eE][+-]?\d+)?$"
+DIGIT_FIRST = r"^[+-]?\.?\d"
+DATE = r"\d{4}-\d{2}-\d{2}"
+CLOCK = r"[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
+TIME = rf"^{DATE}({CLOCK})?$"
+TIME_IN_ZONE = rf"^{DATE}{CLOCK}(Z|[+-]\d{{2}}(:?\d{{2}})?)$"
+DAY_AND_MONTH = r"(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second>\d{1,2})[/.-](?P<year>\d{4})"
+YEAR_LAST = rf"^{DAY_AND_MONTH}(?P<clock>(?:[T ]\d{{2}}:\d{{2}}(?::\d{{2}})?)?)$"
+# Share of the values that may be no numbers where all others are, of more different numbers than categories have.
+MOST_UNREADABLE = 0.05
+LEAST_NUMBERS = 10
+MOST_MONTHS = 12
+
+
+@dataclass(frozen=True)
+class TextReading:
+    """A column of text, read.
+
+    Attributes
+    ----------
+    values : column
+        Numbers or times, null where the text is none, or is missing.
+    how : str
+        One of `READINGS`.
+    n_unreadable, n_present : int
+        Number of values that are no such text, and of those that are not missing.
+    example : str or None
+        One that is no such text.
+    """
+
+    values: Column
+    how: str
+    n_unreadable: int
+    n_present: int
+    example: str | None
+
+
+def read_text(column: Column, dates: str) -> TextReading | None:
+    """Text as numbers or times, None where it reads as neither.
+
+    All values have to be times for that, and all but a twentieth numbers. `dates` is one of `ORDERS`, or "auto" where
+    days beyond the twelfth, or dots, tell which it is.
+    """
+    texts = _Texts(column)
+    if not texts.n_present:
+        return None
+    orders = texts.possible_orders() if dates == "auto" else [dates]
+    ways = ["numbers", "times", "times with a time zone", *(orders if len(orders) == 1 else [])]
+    readings = (texts.read(how) for how in ways)
+    return next((reading for reading in readings if reading is not None and texts.accepts(reading)), None)
+
+
+def read_as(column: Column, how: str) -> TextReading | None:
+    """Text as it was read in fit, or None where more than a twentieth cannot be read so."""
+    reading = _Texts(column).read(how)
+    return reading if reading is None or reading.n_unreadable <= MOST_UNREADABLE * reading.n_present else None
+
+
+class _Texts:
+    """The values of a column of text, each once."""
+
+    def __init__(self, column: Column) -> None:
+        encoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks() if encoded.num_chunks != 1 else encoded.chunk(0)
+        self._codes, self._texts = encoded.indices, compute.utf8_trim_whitespace(encoded.dictionary)
+        self._empty = compute.equal(self._texts, "").to_numpy(zero_copy_only=False)
+        counts = np.bincount(self._codes.drop_null().to_numpy(), minlength=len(self._texts))
+        self._counts = np.where(self._empty, 0, counts)
+        self.n_present = int(self._counts.sum())
+
+    def possible_orders(self) -> list[str]:
+        """Orders of day and month that all dates may have."""
+        parts = compute.extract_regex(self._texts, YEAR_LAST).drop_null()
+        if not len(parts):
+            return []
+        first, second = (np.array(compute.struct_field(parts, name).cast(pa.int64())) for name in ("first", "second"))
+        if compute.all(compute.equal(compute.struct_field(parts, "mark"), ".")).as_py():
+            return ["dayfirst"]
+        return [order for order, month in zip(ORDERS, (second, first), strict=True) if month.max() <= MOST_MONTHS]
+
+    def read(self, how: str) -> TextReading | None:
+        """All values, read in one way; None where none is such text, or a date that there is not."""
+        try:
+            values, readable = self._numbers() if how == "numbers" else self._times(how)
+        except pa.ArrowInvalid:
+            return None
+        present = self._counts > 0
+        if not (readable & present).any():
+            return None
+        unreadable = np.flatnonzero(present & ~readable)
+        example = self._texts[int(unreadable[0])].as_py() if len(unreadable) else None
+        n_unreadable = int(self._counts[unreadable].sum())
+        return TextReading(pa.chunked_array([values.take(self._codes)]), how, n_unreadable, self.n_present, example)
+
+    def accepts(self, reading: TextReading) -> bool:
+        """Whether so many values can be read that the column is one of numbers, or of times."""
+        if not reading.n_unreadable:
+            return True
+        many = len(compute.unique(reading.values)) > LEAST_NUMBERS
+        return reading.how == "numbers" and many and reading.n_unreadable <= MOST_UNREADABLE * reading.n_present
+
+    def _numbers(self) -> tuple[Any, Mask]:
+        readable = self._matches(NUMBER) & self._matches(DIGIT_FIRST)
+        return self._only(readable).cast(pa.float64()), readable
+
+    def _times(self, how: str) -> tuple[Any, Mask]:
+        if how in ORDERS:
+            readable = self._matches(YEAR_LAST)
+            return _year_first(self._only(readable), how).cast(pa.timestamp("us")), readable
+        in_zone = how == "times with a time zone"
+        readable = self._matches(TIME_IN_ZONE if in_zone else TIME)
+        return self._only(readable).cast(pa.timestamp("us", "UTC" if in_zone else None)), readable
+
+    def _matches(self, pattern: str) -> Mask:
+        return compute.match_substring_regex(self._texts, pattern).to_numpy(zero_copy_only=False)
+
+    def _only(self, readable: Mask) -> Any:  # noqa: ANN401  pyarrow.Array has no annotations
+        """The values that can be read, null for others."""
+        return self._texts.take(pa.array(np.arange(len(readable)), mask=~readable))
+
+
+def _year_first(texts: Any, order: str) -> Any:  # noqa: ANN401
+    """Dates as ISO 8601 writes them."""
+    parts = compute.extract_regex(texts, YEAR_LAST)
+    first, second, year, clock = (compute.struct_field(parts, name) for name in ("first", "second", "year", "clock"))
+    day, month = (first, second) if order == "dayfirst" else (second, first)
+    padded = [compute.utf8_lpad(part, 2, "0") for part in (month, day)]
+    date = compute.binary_join_element_wise(year, *padded, pa.scalar("-", pa.large_string()))
+    return compute.binary_join_element_wise(date, clock, pa.scalar("", pa.large_string()))

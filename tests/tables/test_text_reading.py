@@ -1,0 +1,159 @@
+"""Text that reads as numbers or dates, and categories with an order."""
+
+import io
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as csv
+import pytest
+
+import ssgp
+from ssgp.tables.text_reading import read_text
+
+N_ROWS = 300
+
+
+def reading(values, dates="auto"):
+    return read_text(pa.chunked_array([pa.array(values, pa.string())]), dates)
+
+
+@pytest.mark.parametrize(
+    ("texts", "how", "values"),
+    [
+        (["1", "-2.5", " 3e2 ", ".5", "", None], "numbers", [1.0, -2.5, 300.0, 0.5, None, None]),
+        (["2024-02-01", "2024-12-31 10:20:30"], "times", [datetime(2024, 2, 1), datetime(2024, 12, 31, 10, 20, 30)]),
+        (["1.2.2024", "3.4.2024 05:06"], "dayfirst", [datetime(2024, 2, 1), datetime(2024, 4, 3, 5, 6)]),
+        (["1/2/2024", "13/4/2024"], "dayfirst", [datetime(2024, 2, 1), datetime(2024, 4, 13)]),
+        (["1/2/2024", "4/13/2024"], "monthfirst", [datetime(2024, 1, 2), datetime(2024, 4, 13)]),
+    ],
+)
+def test_text_is_what_it_says(texts, how, values):
+    found = reading(texts)
+    assert (found.how, found.n_unreadable) == (how, 0)
+    assert found.values.to_pylist() == values
+
+
+def test_times_in_a_zone_are_the_same_instants():
+    found = reading(["2024-01-01T00:30:00Z", "2024-01-01T02:30:00+02:00"])
+    assert found.how == "times with a time zone"
+    assert len(set(found.values.to_pylist())) == 1
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["007", "12"],
+        ["a", "1"],
+        ["1/2/2024", "3/4/2024"],
+        ["13/13/2024"],
+        ["31/02/2024"],
+        ["2024-02-31"],
+        ["2024-01-01", "soon"],
+        ["nan", "inf"],
+        [".", "e5", "+"],
+        ["", None],
+        ["1", "2", "?"] * 20,
+    ],
+    ids=str,
+)
+def test_other_text_stays_text(texts):
+    assert reading(texts) is None
+
+
+def test_the_order_is_the_user_s_where_nothing_tells():
+    for order, expected in {"dayfirst": datetime(2024, 2, 1), "monthfirst": datetime(2024, 1, 2)}.items():
+        assert reading(["1/2/2024"], order).values[0].as_py() == expected
+
+
+def test_a_few_values_may_be_no_numbers():
+    found = reading([*map(str, range(99)), "?"])
+    assert (found.n_unreadable, found.n_present, found.example) == (1, 100, "?")
+    assert found.values.to_pylist() == [*map(float, range(99)), None]
+    assert reading([*map(str, range(90)), *["?"] * 10]) is None
+
+
+def table(order="%Y-%m-%d", seed=0):
+    """Dates that are all different, as text in any order, and numbers."""
+    rng = np.random.default_rng(seed)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.permutation(N_ROWS), "D")
+    return pd.DataFrame({"day": days.strftime(order), "size": rng.normal(size=N_ROWS).round(3)})
+
+
+@pytest.mark.parametrize("order", ["%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y"])
+def test_a_table_gives_the_same_rows_whichever_way_it_is_read(order):
+    text = table(order)
+    expected = ssgp.TableEncoder().fit_transform(text.assign(day=pd.to_datetime(text["day"], format=order)))
+    encoder = ssgp.TableEncoder()
+    np.testing.assert_allclose(encoder.fit_transform(text), expected)
+    assert "day: times as day of week on a circle, day of year on a circle, days since" in encoder.describe()
+    # Few dates would not tell the order by themselves.
+    np.testing.assert_allclose(encoder.transform(text[:3]), expected[:3])
+
+
+def test_pandas_and_arrow_read_a_csv_alike():
+    text = table().to_csv(index=False)
+    by_pandas, by_arrow = pd.read_csv(io.StringIO(text)), csv.read_csv(io.BytesIO(text.encode()))
+    encoder = ssgp.TableEncoder().fit(by_arrow)
+    np.testing.assert_array_equal(encoder.transform(by_arrow), ssgp.TableEncoder().fit_transform(by_pandas))
+    np.testing.assert_array_equal(encoder.transform(by_pandas), encoder.transform(by_arrow))
+
+
+def test_few_values_that_are_no_numbers_are_told_and_missing(tmp_path):
+    X = table()
+    X["size"] = X["size"].astype(str)
+    X.loc[7, "size"] = "?"
+    encoder = ssgp.TableEncoder()
+    with pytest.warns(UserWarning, match=r"column 'size' is text that reads as numbers, but for 1 of 300.*'\?'"):
+        encoded = encoder.fit_transform(X)
+    assert encoder.families_["size"] == "numbers"
+    assert "1 of 300 missing" in encoder.describe()
+    assert encoded[7, -1] == 1.0
+    encoder.save(tmp_path / "encoder")
+    again = ssgp.load(tmp_path / "encoder")
+    assert again.text_columns == encoder.text_columns == ["day", "size"]
+    np.testing.assert_array_equal(again.transform(X[:7]), encoded[:7])
+    with pytest.raises(ValueError, match="column 'size' held numbers in fit and holds text"):
+        again.transform(X.assign(size="large"))
+
+
+def test_a_choice_of_kind_comes_first():
+    X = pd.DataFrame({"code": [str(i % 4) for i in range(40)]})
+    assert ssgp.TableEncoder().fit(X).families_ == {"code": "numbers"}
+    encoder = ssgp.TableEncoder(kinds={"code": "category"}).fit(X)
+    assert encoder.describe() == "code: 4 categories, one feature each"
+
+
+class TestOrder:
+    @pytest.fixture
+    def grades(self):
+        return pd.DataFrame({"grade": pd.Categorical(list("bacb") * 10, ["c", "b", "a", "z"], ordered=True)})
+
+    def test_is_kept(self, grades, tmp_path):
+        encoder = ssgp.TableEncoder().fit(grades)
+        assert encoder.describe() == "grade: 4 categories as their places in the order"
+        assert encoder.transform(grades)[:4, 0].tolist() == [1.0, 2.0, 0.0, 1.0]
+        assert encoder.transform(pd.DataFrame({"grade": ["z", "a", None, "new"]}))[:, 0].tolist() == [
+            3.0,
+            2.0,
+            1.0,
+            1.0,
+        ]
+        encoder.save(tmp_path / "encoder")
+        np.testing.assert_array_equal(ssgp.load(tmp_path / "encoder").transform(grades), encoder.transform(grades))
+
+    def test_has_gaps(self, grades):
+        grades.loc[:3, "grade"] = None
+        encoder = ssgp.TableEncoder().fit(grades)
+        assert encoder.get_feature_names_out().tolist() == ["grade", "grade_missing"]
+        assert encoder.transform(grades)[3:5].tolist() == [[1.0, 1.0], [1.0, 0.0]]
+
+    def test_may_be_left_aside(self, grades):
+        encoder = ssgp.TableEncoder(kinds={"grade": "category"}).fit(grades)
+        assert encoder.describe() == "grade: 3 categories, one feature each"
+
+    def test_that_says_nothing_is_dropped(self, grades):
+        both = grades.assign(size=np.arange(40.0))
+        both["grade"] = pd.Categorical(["b"] * 40, ["c", "b"], ordered=True)
+        assert "grade: dropped: always 'b'" in ssgp.TableEncoder().fit(both).describe()
