@@ -2,6 +2,7 @@
 
 import io
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from ssgp.tables.text_reading import read_text
 N_ROWS = 300
 
 
-def reading(values, dates="auto"):
+def reading(values, dates="auto") -> Any:
     return read_text(pa.chunked_array([pa.array(values, pa.string())]), dates)
 
 
@@ -77,7 +78,7 @@ def test_a_few_values_may_be_no_numbers():
 def table(order="%Y-%m-%d", seed=0):
     """Dates that are all different, as text in any order, and numbers."""
     rng = np.random.default_rng(seed)
-    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.permutation(N_ROWS), "D")
+    days: Any = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.permutation(N_ROWS), "D")
     return pd.DataFrame({"day": days.strftime(order), "size": rng.normal(size=N_ROWS).round(3)})
 
 

@@ -159,7 +159,7 @@ def fit(
     ] = None,
     dates: Annotated[
         Dates,
-        typer.Option(help="How to read dates such as 3/4/2025; by default days beyond 12, or dots, tell."),
+        typer.Option("--dates", help="How to read dates such as 3/4/2025; by default days beyond 12, or dots, tell."),
     ] = Dates.auto,
     model: Annotated[Model, typer.Option(help="Regressor.")] = Model.forest,
     set_: Annotated[

@@ -353,7 +353,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
             return pa.chunked_array([pa.nulls(len(column))])
         if family(column.type) == "text" and expected in READINGS:
             column = self._read_again(column, name, told)
-        if family(column.type) != expected:
+        if family(column.type) not in (expected, "nothing"):
             raise ValueError(
                 f"column {name!r} held {expected} in fit and holds {family(column.type)} ({column.type}) now"
             )
@@ -362,7 +362,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     def _read_again(self, column: Column, name: str, told: bool) -> Column:
         """Text in a column that held numbers or times in fit, as those; as it is where it reads as none."""
         reading = read_as(column, self._readings.get(name, self._families[name])) or read_text(column, self.dates)
-        if reading is None or family(reading.values.type) != self._families[name]:
+        if reading is None or family(reading.values.type) not in ("nothing", self._families[name]):
             return column
         if reading.n_unreadable and not told:
             _warn_of_unreadable(name, reading)

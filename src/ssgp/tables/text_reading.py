@@ -71,7 +71,10 @@ def read_text(column: Column, dates: str) -> TextReading | None:
 
 def read_as(column: Column, how: str) -> TextReading | None:
     """Text as it was read in fit, or None where more than a twentieth cannot be read so."""
-    reading = _Texts(column).read(how)
+    texts = _Texts(column)
+    if not texts.n_present:
+        return TextReading(pa.chunked_array([pa.nulls(len(column))]), how, 0, 0, None)
+    reading = texts.read(how)
     return reading if reading is None or reading.n_unreadable <= MOST_UNREADABLE * reading.n_present else None
 
 
