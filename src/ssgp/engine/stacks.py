@@ -10,9 +10,11 @@ from ssgp._utils.arrays import Array, Indices, Mask
 __all__ = ["LeafStack", "padded_size", "stack_leaves"]
 
 # Sizes between two powers of two that leaves are padded to: at most a sixteenth of the rows are fillers. Small leaves
-# are padded to multiples of four, since there the number of stacks counts and not that of rows.
+# are padded to multiples of four, since there the number of stacks counts and not that of rows; unless there are
+# many in a family, whose rows count together.
 SIZES_PER_OCTAVE = 16
 LEAST_STEP, LEAST_STEP_FROM = 4, 16
+LARGE_FAMILY = 16
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class LeafStack:
         return stacked
 
 
-def padded_size(n_rows: Indices) -> Indices:
-    """Number of rows that each leaf is padded to.
+def padded_size(n_rows: Indices, least_step: int = LEAST_STEP) -> Indices:
+    """Number of rows that each leaf is padded to, small ones to multiples of `least_step`.
 
     It depends on the leaf alone, and so does the rounding of what is computed from its rows: it is the same whatever
     leaves are stacked with it.
@@ -54,7 +56,7 @@ def padded_size(n_rows: Indices) -> Indices:
     """
     octave = np.frexp(n_rows.astype(float))[1] - 1
     step = 2 ** np.maximum(octave - SIZES_PER_OCTAVE.bit_length() + 1, 0)
-    step = np.where(n_rows < LEAST_STEP_FROM, step, np.maximum(step, LEAST_STEP))
+    step = np.where(n_rows < LEAST_STEP_FROM, step, np.maximum(step, least_step))
     return -(-n_rows // step) * step
 
 
@@ -79,7 +81,8 @@ def stack_leaves(
     else:
         families = np.arange(len(starts) // leaves_per_family)
     starts, stops = starts.reshape(-1, leaves_per_family), stops.reshape(-1, leaves_per_family)
-    sizes = padded_size((stops - starts).max(axis=1))
+    least_step = LEAST_STEP if leaves_per_family < LARGE_FAMILY else 1
+    sizes = padded_size((stops - starts).max(axis=1), least_step)
     keys, which = np.unique(np.stack([sizes, kinds[families]]), axis=1, return_inverse=True)
     for key, size in enumerate(keys[0].tolist()):
         alike = np.flatnonzero(which.ravel() == key) if size else np.empty(0, np.int64)

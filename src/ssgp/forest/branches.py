@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.wide import WIDE
 from ssgp.engine.leave_one_out import inverse_of_factor, leave_one_out
 from ssgp.engine.ridge import LeafSums, RidgeSolution, needs_double, solve_ridge, sum_products
-from ssgp.engine.row_ridge import RowRidge, factorize_rows
+from ssgp.engine.row_ridge import RowRidge, diagonal_parts, factorize_nested
 from ssgp.engine.stacks import LeafStack, stack_leaves
 from ssgp.forest.leaf_features import LeafFeatures, StackedFeatures
 from ssgp.forest.node_arrays import NodeArrays
@@ -88,6 +89,17 @@ class StackedRows:
         n_families, leaves_per_family, n_rows = self.stack.rows.shape
         n_nodes = n_families * leaves_per_family // leaves_per_node
         return values.reshape(n_nodes, leaves_per_node * n_rows, *values.shape[2:])
+
+    def scaled(self, values: Array) -> Array:
+        """Values of the rows (f, l n, ...) times the roots of their weights."""
+        if self.weight is None:
+            return values
+        root = np.sqrt(self.weight).reshape(*self.weight.shape, *[1] * (values.ndim - 2))
+        return values * root.astype(values.dtype)
+
+    def unscaled(self, values: Array) -> Array:
+        """The same backwards, zero for rows of weight zero."""
+        return values if self.weight is None else values / np.sqrt(np.where(self.weight > 0.0, self.weight, 1.0))
 
     def nodes(self, leaves_per_node: int) -> Indices:
         """Numbers of the nodes, shape (nodes,)."""
@@ -190,8 +202,8 @@ class BranchSolver:
         counts = self._counts()
         if self.summed_sizes:
             self._solve_sums(arrays, counts)
-        for size, level in zip(self.row_sizes, arrays[len(self.summed_sizes) :], strict=True):
-            self._solve_rows(size, level, counts)
+        if self.row_sizes:
+            self._solve_rows(arrays[len(self.summed_sizes) :], counts)
 
     def _solve_sums(self, arrays: list[NodeArrays], counts: Array) -> None:
         """Solve the levels of large nodes from sums over their rows."""
@@ -224,28 +236,42 @@ class BranchSolver:
             return None
         return np.repeat(self._parents, len(self.leaves) // leaves_per_node // len(self._parents), axis=0)
 
-    def _solve_rows(self, size: int, level: NodeArrays, counts: Array) -> None:
-        """Solve a level of small nodes in the space of their rows; families without rows stay as their parents are."""
-        models, prior, numbers = self.models, self._prior(size), self._first_leaf + self.leaves[::size]
-        weights = np.zeros((len(numbers), models.n_features)) if prior is None else prior.copy()
-        sketch = np.empty((len(numbers), *models.signs.shape[-2:]))
-        sketch[:], rss = models.signs_of(numbers) / np.sqrt(models.ridge), np.zeros(len(numbers))
-        solutions = []
-        for rows in self.stacks:
-            nodes = rows.nodes(size)
-            solved = self._factorize_rows(rows, size, None if prior is None else prior[nodes])
-            weights[nodes], rss[nodes] = solved.weights(), solved.rss()
-            sketch[nodes] = solved.sketch(models.signs_of(numbers[nodes]))
-            solutions.append(solved)
-        self._row_solutions.append(solutions)
-        level.put(numbers // size, weights, sketch, counts.reshape(-1, size).sum(axis=1), rss)
-        self._parents = weights
+    def _solve_rows(self, arrays: list[NodeArrays], counts: Array) -> None:
+        """Solve the levels of small nodes in the space of their rows; families without rows stay as their parents are.
 
-    def _factorize_rows(self, rows: StackedRows, size: int, prior: Array | None) -> RowRidge:
-        """Regressions of a stack's nodes in the space of their rows."""
-        weight = None if rows.weight is None else np.sqrt(rows.by_node(size, rows.weight))
-        phi, y = rows.by_node(size, rows.phi), rows.by_node(size, rows.y)
-        return factorize_rows(phi, y, weight, prior, self.models.ridge)
+        Parents have no part in it but for what they leave of the targets, so that weights are added up afterwards.
+        """
+        models, leaves = self.models, self._first_leaf + self.leaves
+        changes, sketches, rss = zip(*(self._without_rows(leaves[::size]) for size in self.row_sizes), strict=True)
+        for rows in self.stacks:
+            scaled, solved = rows.scaled(rows.phi), self._factorize_rows(rows)
+            for level, (size, own) in enumerate(zip(self.row_sizes, solved, strict=True)):
+                nodes, own_rows = rows.nodes(size), rows.by_node(size, scaled)
+                changes[level][nodes], rss[level][nodes] = own.weights(own_rows), own.rss()
+                sketches[level][nodes] = own.sketch(own_rows, models.signs_of(leaves[::size][nodes]))
+            self._row_solutions.append(solved)
+        for level, size in enumerate(self.row_sizes):
+            prior, sums = self._prior(size), counts.reshape(-1, size).sum(axis=1)
+            weights = changes[level] if prior is None else prior + changes[level]
+            arrays[level].put(leaves[::size] // size, weights, sketches[level], sums, rss[level])
+            self._parents = weights
+
+    def _without_rows(self, leaves: Indices) -> tuple[Array, Array, Array]:
+        """Changes of the weights, sketches and residual sums of squares of nodes that begin at these leaves (p,)."""
+        n_nodes, (n_sketches, n_features) = len(leaves), self.models.signs.shape[-2:]
+        sketch = np.empty((n_nodes, n_sketches, n_features))
+        sketch[:] = self.models.signs_of(leaves) / np.sqrt(self.models.ridge)
+        return np.zeros((n_nodes, n_features)), sketch, np.zeros(n_nodes)
+
+    def _factorize_rows(self, rows: StackedRows) -> list[RowRidge]:
+        """Regressions of a stack's nodes in the space of their rows, level by level."""
+        size, residual = self.row_sizes[0], rows.y
+        if self.solutions and self.models.shrink:
+            prior = self.solutions[-1].weights[rows.stack.families].astype(rows.phi.dtype)
+            residual = residual - np.matmul(rows.phi, prior[:, :, None])[:, :, 0]
+        scaled, residual = (rows.by_node(size, rows.scaled(values)) for values in (rows.phi, residual))
+        n_parts = [above // below for above, below in pairwise(self.row_sizes)]
+        return factorize_nested(scaled, residual, n_parts, self.models.ridge, self.models.shrink)
 
     def leave_one_out(self, errors: Array) -> None:
         """Write errors of rows, each left out of the tree, to their places in `errors` (levels, rows)."""
@@ -260,11 +286,24 @@ class BranchSolver:
                 error, moved = leave_one_out(rows.phi, rows.y, rows.weight, *models, moved, self._move_on(level))
                 errors[level, numbers] = error.reshape(inside.shape)[inside]
                 level += 1
-            for size, solutions in zip(self.row_sizes, self._row_solutions, strict=True):
-                parents_moved = None if moved is None else rows.by_node(size, moved)
-                error, moved = solutions[number].leave_one_out(parents_moved, self._move_on(level))
-                errors[level, numbers] = error.reshape(inside.shape)[inside]
-                level += 1
+            if self.row_sizes:
+                for error in self._left_out_of_rows(rows, self._row_solutions[number], moved):
+                    errors[level, numbers] = error.reshape(inside.shape)[inside]
+                    level += 1
+
+    def _left_out_of_rows(self, rows: StackedRows, solved: list[RowRidge], moved: Array | None) -> Iterator[Array]:
+        """Errors of rows, each left out, of each level that is solved in the space of rows.
+
+        `moved` (f, l n, q) says by how much leaving a row out moves the weights of the level above.
+        """
+        if moved is not None:
+            scaled = rows.by_node(self.row_sizes[0], rows.scaled(rows.phi))
+            moved = np.matmul(rows.by_node(self.row_sizes[0], moved), scaled.swapaxes(1, 2))
+        for level, own in enumerate(solved, len(self.summed_sizes)):
+            if moved is not None:
+                moved = diagonal_parts(moved, len(own.ridge) // len(moved))
+            error, moved = own.leave_one_out(moved, self._move_on(level), rows.phi.dtype)
+            yield rows.unscaled(error.reshape(rows.y.shape))
 
     def _move_on(self, level: int) -> bool:
         """Whether nodes of a level have children, which are shrunk towards them."""

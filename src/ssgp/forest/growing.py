@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 
@@ -45,8 +46,8 @@ def grow_skeleton(
         Seeds of the cuts and of the sketches.
     """
     rng = np.random.default_rng(seeds[0])
-    X, metric, inputs = _cut_by(rows.X, lengthscale)
-    partition, _ = grow_tree(X, shape.n_leaves, rng, metric, JITTER, rows.y)
+    X, metric, jitter, inputs = _cut_by(rows.X, lengthscale)
+    partition, _ = grow_tree(X, shape.n_leaves, rng, metric, jitter, rows.y)
     return TreeSkeleton(_among(partition, inputs, len(lengthscale)), features, seeds[1], shape.leaves_per_node)
 
 
@@ -59,15 +60,15 @@ def grow_together(
 ) -> list[TreeSkeleton]:
     """A tree for each pair of seeds, with features of its own, all grown at once."""
     rng = np.random.default_rng([seed for seed, _ in seeds])
-    X, metric, inputs = _cut_by(rows.X, lengthscale)
-    partitions = grow_trees(X, shape.n_leaves, len(seeds), rng, metric, JITTER, rows.y)
+    X, metric, jitter, inputs = _cut_by(rows.X, lengthscale)
+    partitions = grow_trees(X, shape.n_leaves, len(seeds), rng, metric, jitter, rows.y)
     return [
         TreeSkeleton(_among(partition, inputs, len(lengthscale)), own_features, seed, shape.leaves_per_node)
         for partition, own_features, (_, seed) in zip(partitions, features, seeds, strict=True)
     ]
 
 
-def _cut_by(X: Array, lengthscale: Array) -> tuple[Array, Array, Indices | None]:
+def _cut_by(X: Array, lengthscale: Array) -> tuple[Array, Array, float, Indices | None]:
     """Inputs that trees are cut by: of many those of the shortest lengthscales, along which rows differ most.
 
     Returns
@@ -76,14 +77,16 @@ def _cut_by(X: Array, lengthscale: Array) -> tuple[Array, Array, Indices | None]
         Rows of these inputs.
     metric : array of shape (t,), float32
         Factors of them in distances.
+    jitter : float
+        Randomness of the cuts' directions: the share of it that falls to these inputs.
     inputs : int array of shape (t,) or None
         Which they are, None for all.
     """
     metric = (1.0 / lengthscale).astype(np.float32)
     if len(lengthscale) <= WIDE:
-        return X, metric, None
+        return X, metric, JITTER, None
     inputs = largest(metric, CHOSEN_INPUTS)
-    return X[:, inputs], metric[inputs], inputs
+    return X[:, inputs], metric[inputs], JITTER * sqrt(len(inputs) / len(lengthscale)), inputs
 
 
 def _among(partition: BisectingTree, inputs: Indices | None, n_inputs: int) -> BisectingTree:
