@@ -75,6 +75,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         rows = encoder.transform(X)
         if not len(rows):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
+        encoder.warn_of_unknown(X)
         return rows
 
     @property

@@ -22,7 +22,7 @@ from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import Column, family, is_array, named_arrow_errors, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
-from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, Ordinal, TargetMeans, Time
+from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, Ordinal, TargetMeans, Time, n_unknown
 from ssgp.tables.text_reading import ORDERS, READINGS, TextReading, read_as, read_text
 
 __all__ = ["TableEncoder"]
@@ -367,6 +367,24 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         if reading.n_unreadable and not told:
             _warn_of_unreadable(name, reading)
         return reading.values
+
+    def warn_of_unknown(self, X: Any) -> None:  # noqa: ANN401
+        """Warn, once, of columns that are missing in some rows and never were in fit, or have new categories."""
+        table = to_table(X)
+        if not table.num_rows:
+            return
+        used = [column for column in self.columns_ if not isinstance(column, Dropped)]
+        counts = {column.name: n_unknown(column, self._column(table, column.name, told=True)) for column in used}
+        parts = [
+            f"{name!r} in {count:,} of {table.num_rows:,} ({count / table.num_rows:.1%})"
+            for name, count in counts.items()
+            if count
+        ]
+        if parts:
+            warn_user(
+                "rows are predicted from values that fit never saw, or that are missing where none were in fit: column "
+                f"{', '.join(parts)}. A median or a mean stands for them, and intervals of these rows may be too narrow"
+            )
 
     def as_read(self, table: pa.Table) -> pa.Table:
         """An Arrow table whose text is numbers and times in the columns that held these in fit."""

@@ -21,6 +21,7 @@ __all__ = [
     "TargetMeans",
     "Time",
     "category_codes",
+    "n_unknown",
     "phases",
 ]
 
@@ -342,6 +343,19 @@ def category_codes(column: Column, categories: NDArray[Any]) -> Indices:
     codes = np.array(positions.fill_null(-1).to_numpy())
     codes[strings.is_null().to_numpy()] = len(categories)
     return codes
+
+
+def n_unknown(encoding: ColumnEncoding, column: Column) -> int:
+    """Number of values of which fit had none like them: new categories, and missing ones where none were missing."""
+    if isinstance(encoding, OneHot | Ordinal | TargetMeans):
+        codes = category_codes(column, encoding.categories)
+        missing = codes == len(encoding.categories)
+        return int(np.sum((codes < 0) | (missing & (encoding.n_missing == 0))))
+    if isinstance(encoding, Number) and not encoding.n_missing:
+        return int(np.isnan(numbers(column, encoding.name)).sum())
+    if isinstance(encoding, Time) and not encoding.n_missing:
+        return int(np.sum(instants(column, encoding.name, encoding.zone)[0] == MISSING_TIME))
+    return 0
 
 
 def phases(clock: NDArray[np.int64]) -> dict[str, Array]:
