@@ -18,7 +18,7 @@ __all__ = ["calibrated_score", "fit_calibration"]
 # Components of a shape that is not a Student-t.
 SHAPE_COMPONENTS = 8
 # What each number of a shape must gain, in nats of all held-out rows together.
-NATS_PER_NUMBER = 2.0
+NATS_PER_NUMBER = 1.0
 # What a component for every tree must gain per row over one for all trees, which is many times as fast to ask.
 NATS_PER_ROW = 0.003
 # Bounds of the ten numbers of every calibration, as `_Likelihood.calibration` has them, and where the search begins.
