@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from ssgp.forest.boosted_trees import BoostedTrees, grow
+from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, grow
 from ssgp.forest.sklearn_trees import LEAF
 from ssgp.saving.contents import ContentsError
 from ssgp.saving.kinds import kind_of
@@ -30,6 +30,14 @@ def test_predictions_are_those_of_scikit_learn_to_the_last_bit(grown):
     for rows in (new, new.astype(np.float32), thresholds, 1e30 * new, new[:0]):
         expected = booster.predict(rows) if len(rows) else np.zeros(0)
         np.testing.assert_array_equal(trees.predict(rows), expected)
+
+
+def test_a_few_rows_are_predicted_as_among_many_to_the_last_bit(grown):
+    _, trees, _ = grown
+    new = np.random.default_rng(2).normal(size=(200, 4)).astype(np.float32)
+    expected = trees.predict(new)
+    np.testing.assert_array_equal(np.concatenate([trees.predict(new[k : k + 8]) for k in range(0, 200, 8)]), expected)
+    np.testing.assert_array_equal([trees.predict(row[None])[0] for row in new[:20]], expected[:20])
 
 
 def test_predictions_are_those_of_a_walk_down_the_nodes(grown):
@@ -103,7 +111,7 @@ def test_trees_on_bins_are_those_that_scikit_learn_grows(rng, n_values):
     if n_values is not None:
         X[:, 1] = rng.integers(0, n_values, size=3000)
     y = np.sin(2 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0) + 0.1 * rng.normal(size=3000)
-    theirs, ours = unstopped(8).fit(X, y), grow(unstopped(8), X, y, np.ones(3000))
+    theirs, ours = unstopped(8).fit(X, y), grow(unstopped(8), BinnedRows.of(X), y, np.ones(3000))
     unseen = rng.normal(size=(1000, 3))
     np.testing.assert_allclose(ours.predict(unseen), theirs.predict(unseen), atol=1e-10)
 
@@ -112,14 +120,19 @@ def test_trees_on_bins_are_those_that_scikit_learn_grows(rng, n_values):
 def test_trees_on_bins_know_weights(rng):
     X, y, weight = rng.normal(size=(1000, 1)), rng.normal(size=1000), np.ones(1000)
     weight[::2] = 1e-9
-    trees = grow(unstopped(30), np.vstack([X, X]), np.concatenate([y, -y]), np.concatenate([weight, 1e-9 * weight]))
+    trees = grow(
+        unstopped(30),
+        BinnedRows.of(np.vstack([X, X])),
+        np.concatenate([y, -y]),
+        np.concatenate([weight, 1e-9 * weight]),
+    )
     odd = weight == 1.0
     assert np.corrcoef(trees.predict(X[odd]), y[odd])[0, 1] > 0.3
 
 
 def test_a_constant_input_and_one_that_is_not(rng):
     X = np.column_stack([np.full(500, 3.0), rng.normal(size=500)])
-    trees = grow(unstopped(5), X, X[:, 1], np.ones(500))
+    trees = grow(unstopped(5), BinnedRows.of(X), X[:, 1], np.ones(500))
     assert set(trees.feature.tolist()) == {-1, 1}
 
 

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from ssgp.forest.correction import Correction, Residuals, _telling_inputs, fit_booster, fit_correction
+from ssgp.forest.correction import (
+    FIRST_ROUNDS,
+    MOST_ROUNDS,
+    Correction,
+    Residuals,
+    _telling_inputs,
+    fit_again,
+    fit_booster,
+    fit_correction,
+    grow_correction,
+)
 
 
 class Step:
@@ -17,7 +27,7 @@ def residuals(rng, slope=1.0, n=4000, noise=0.5, weight=None):
     X = rng.normal(size=(n, 2))
     deviation = np.exp(0.5 * X[:, 1])
     error = deviation * (slope * (X[:, 0] > 0) + noise * rng.normal(size=n))
-    return Residuals(X, error, deviation, weight)
+    return Residuals(X, error, np.zeros(n), deviation, weight)
 
 
 def test_inputs_that_errors_of_a_sorted_wide_table_go_with_are_found(rng):
@@ -28,7 +38,7 @@ def test_inputs_that_errors_of_a_sorted_wide_table_go_with_are_found(rng):
     X[:, :100] = rng.random((n, 100)) < 0.3
     drift = np.linspace(-1, 1, n)
     error = drift + 0.5 * rng.normal(size=n) + np.where(drift > 0, np.abs(X[:, telling]) - 0.8, 0.0)
-    found = _telling_inputs(Residuals(X, error, np.ones(n), None), 0)
+    found = _telling_inputs(Residuals(X, error, np.zeros(n), np.ones(n), None), 0)
     assert telling in found
     assert not np.any((found >= 100) & (found < 200))
     assert np.sum(found < 100) < 60
@@ -63,7 +73,7 @@ def test_weights_count(rng):
     one, other = residuals(rng, 0.2), residuals(rng, 0.8)
     weight = np.repeat([1.0, 0.0], 4000)
     parts = [np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("X", "error", "deviation")]
-    both = Residuals(parts[0], parts[1], parts[2], weight)
+    both = Residuals(parts[0], parts[1], np.zeros(8000), parts[2], weight)
     correction, alone = fit_correction([Step()], [both], 1), fit_correction([Step()], [one], 1)
     assert correction is not None
     assert alone is not None
@@ -72,8 +82,65 @@ def test_weights_count(rng):
 
 def test_shifts_are_in_deviations_of_the_noise(rng):
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
-    shift = Correction((Step(),), 0.5)(X, np.array([2.0, 2.0, 0.1]), 1)
+    shift = Correction((Step(),), 0.5)(X, np.zeros(3), np.array([2.0, 2.0, 0.1]), 1)
     np.testing.assert_allclose(shift, [1.0, 0.0, 0.05])
+
+
+def test_a_start_below_one_moves_predictions_towards_the_boosted_trees_own(rng):
+    X, mean = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([4.0, -3.0])
+    shift = Correction((Step(),), 1.0, start=0.25)(X, mean, np.array([2.0, 2.0]), 1)
+    np.testing.assert_allclose(mean + shift, 0.25 * mean + [2.0, 0.0])
+
+
+def forest_of_half(rng, n, truth, noise=0.3):
+    """Residuals of a forest that has found half of a function and a wrong one beside it."""
+    X = rng.normal(size=(n, 2))
+    mean = 0.5 * truth(X) + np.sin(40.0 * X[:, 1])
+    error = truth(X) + noise * rng.normal(size=n) - mean
+    return Residuals(X, error, mean, np.full(n, noise), None)
+
+
+def staircase(X):
+    return np.floor(3.0 * X[:, 0])
+
+
+def test_trees_grow_on_while_rows_held_out_are_the_better_for_it(rng):
+    learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
+    correction = grow_correction(learned, held_out, 0, 1, lambda: True)
+    stopped = grow_correction(learned, held_out, 0, 1, lambda: False)
+    assert correction is not None
+    assert stopped is not None
+    assert stopped.boosters[0].n_trees == FIRST_ROUNDS < correction.boosters[0].n_trees <= MOST_ROUNDS
+
+    def error(correction):
+        shift = correction(held_out.X, held_out.mean, held_out.deviation)
+        return np.mean((held_out.error - shift) ** 2)
+
+    assert error(correction) < 0.99 * error(stopped) < 0.5 * np.mean(held_out.error**2)
+
+
+def test_the_start_is_the_one_that_is_better_for_rows_held_out(rng):
+    """A forest whose errors are its own inventions is best left behind, one that errs by a step is not."""
+    learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
+    behind = grow_correction(learned, held_out, 0, 1, lambda: False)
+    right = [
+        Residuals(r.X, r.deviation * (r.X[:, 0] > 0), 9.0 * r.X[:, 1], r.deviation, None) for r in (learned, held_out)
+    ]
+    beside = grow_correction(*right, 0, 1, lambda: False)
+    assert behind is not None
+    assert beside is not None
+    assert (behind.start, beside.start) == (0.7, 1.0)
+
+
+def test_trees_are_fitted_again_as_many_from_the_same_start(rng):
+    learned, held_out = (forest_of_half(rng, n, staircase) for n in (4000, 2000))
+    correction = grow_correction(learned, held_out, 0, 1, lambda: False)
+    assert correction is not None
+    again = fit_again(correction, learned.joined(held_out), 0, 1)
+    assert (again.share, again.start) == (correction.share, correction.start)
+    assert again.boosters[0].n_trees == correction.boosters[0].n_trees
+    shift = again(held_out.X, held_out.mean, held_out.deviation)
+    assert np.mean((held_out.error - shift) ** 2) < np.mean(held_out.error**2)
 
 
 def test_boosters_learn_a_step(rng):
@@ -109,7 +176,7 @@ def test_threads_do_not_matter(rng):
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_the_scale_of_deviations_does_not_matter(factor, rng):
     rows = residuals(rng)
-    small = Residuals(rows.X, factor * rows.error, factor * rows.deviation, None)
+    small = Residuals(rows.X, factor * rows.error, rows.mean, factor * rows.deviation, None)
     one, other = (fit_booster(part, seed=0, n_threads=1) for part in (rows, small))
     assert one is not None
     assert other is not None
@@ -120,7 +187,7 @@ def test_of_many_inputs_those_are_kept_that_errors_go_with_in_any_form(rng):
     """Up and down, at both ends, or in the middle, which a correlation does not see."""
     X = rng.normal(size=(3000, 1500)).astype(np.float32)
     error = 0.5 * X[:, 40] + (np.abs(X[:, 700]) > 1.5) - (np.abs(X[:, 1400]) < 0.3) + 0.5 * rng.normal(size=3000)
-    booster = fit_booster(Residuals(X, error, np.ones(3000), None), 0, 1)
+    booster = fit_booster(Residuals(X, error, np.zeros(3000), np.ones(3000), None), 0, 1)
     assert booster is not None
     assert booster.n_inputs == 1500
     split_by = np.bincount(booster.feature[booster.feature >= 0], minlength=1500)

@@ -334,7 +334,10 @@ class TestCorrection:
 
     @pytest.fixture
     def rows(self):
-        rng = np.random.default_rng(0)
+        return self.drawn(0)
+
+    def drawn(self, seed):
+        rng = np.random.default_rng(seed)
         X = np.column_stack([rng.integers(0, 200, 8000), rng.normal(size=(8000, 2))])
         signal = rng.normal(size=200)[X[:, 0].astype(int)] + np.sin(2 * X[:, 1])
         return X, signal, signal + 0.3 * rng.normal(size=8000)
@@ -351,11 +354,15 @@ class TestCorrection:
         assert model.corrected_share_ > 0.5
         assert error < 0.4 * more
 
-    def test_intervals_cover_what_they_say(self, rows):
-        X, _, y = rows
-        model, _ = self.errors(rows)
-        low, high = model.predict_interval(X[6000:], 0.9).T
-        assert np.mean((low <= y[6000:]) & (y[6000:] <= high)) == pytest.approx(0.9, abs=0.03)
+    def test_intervals_cover_what_they_say(self):
+        """Of one table to two points or so, since 600 rows calibrate."""
+        covered = []
+        for seed in range(3):
+            X, signal, y = self.drawn(seed)
+            model, _ = self.errors((X, signal, y))
+            low, high = model.predict_interval(X[6000:], 0.9).T
+            covered.append(np.mean((low <= y[6000:]) & (y[6000:] <= high)))
+        assert np.mean(covered) == pytest.approx(0.9, abs=0.02)
 
     def test_everything_is_said_of_the_corrected_prediction(self, rows):
         X, *_ = rows

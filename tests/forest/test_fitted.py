@@ -154,5 +154,5 @@ def test_chunks_are_a_share_of_a_thread_within_bounds():
     assert _rows_per_chunk(1, 8, 16) == _rows_per_chunk(50_000, 8, 16) == LEAST_CHUNK
     assert _rows_per_chunk(1_000_000, 8, 16) == 31_250
     assert _rows_per_chunk(1_000_000, 8, 1) == MOST_CHUNK
-    assert _rows_per_chunk(1_000_000, 3000, 1) == MOST_CHUNK * 300 // 3000 // 512 * 512
-    assert _rows_per_chunk(4000, 30_000, 1) == 512
+    assert _rows_per_chunk(1_000_000, 3000, 1) == MOST_CHUNK * 300 // 3000 // 8 * 8
+    assert _rows_per_chunk(4000, 30_000, 1) == 40

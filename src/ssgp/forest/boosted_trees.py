@@ -14,11 +14,13 @@ from ssgp.forest.sklearn_trees import LEAF, compile_trees, nodes_of_trees, sum_o
 from ssgp.saving.contents import array, integer, number
 from ssgp.saving.kinds import stored
 
-__all__ = ["BoostedTrees", "grow"]
+__all__ = ["BinnedRows", "BoostedTrees", "grow"]
 
 # Bins of an input, and rows that their edges are taken from.
 BINS = 255
 BINNED_ROWS = 200_000
+# So few rows go down all trees at once: one call per tree would take longer.
+FEW_ROWS = 16
 
 
 def _form_trees(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
@@ -83,6 +85,11 @@ class BoostedTrees:
         return replace(self, feature=feature, n_inputs=n_inputs)
 
     @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.bounds) - 1
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return self.bounds.nbytes + self.feature.nbytes + self.number.nbytes + self.children.nbytes
@@ -92,9 +99,23 @@ class BoostedTrees:
         X = np.asarray(X)
         if X.shape[1] != self.n_inputs:
             raise ValueError(f"X has {X.shape[1]} columns, the trees were grown on {self.n_inputs}")
+        if len(X) <= FEW_ROWS:
+            return self._predict_few(X)
         used, trees = self._compiled
         rows = np.asarray(X if self.n_inputs <= WIDE else X[:, used], dtype=np.float64)
         return sum_of_trees(trees, rows, self.baseline)
+
+    def _predict_few(self, X: Array) -> Array:
+        """The same for a few rows, which go down all trees together; trees are added in the same order."""
+        first, row = self.bounds[:-1], np.arange(len(X))[:, None]
+        node = np.tile(first, (len(X), 1))
+        feature = self.feature[node]
+        while (inside := feature != LEAF).any():
+            right = X[row, feature] > self.number[node]
+            node = np.where(inside, first + self.children[node, right.astype(np.intp)], node)
+            feature = self.feature[node]
+        values = np.concatenate([np.full((len(X), 1), self.baseline), self.number[node]], axis=1)
+        return np.add.accumulate(values, axis=1)[:, -1]
 
     @cached_property
     def _compiled(self) -> tuple[Indices, list[Any]]:
@@ -111,20 +132,39 @@ class BoostedTrees:
         return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
 
-def grow(booster: HistGradientBoostingRegressor, X: Array, y: Array, weight: Array) -> BoostedTrees:
-    """Fit a booster to the numbers of the rows' bins, and put the bins' edges in the places of their numbers.
+@dataclass(frozen=True)
+class BinnedRows:
+    """Numbers of rows' bins, and the bins' edges, which put the numbers of splits back into the inputs' units.
 
     Scikit-learn's own bins, with weights, take many times as long as its trees. These are of equally many rows.
+
+    Attributes
+    ----------
+    bins : array of shape (n, d), float64
+        Numbers of the bins, as scikit-learn would have them: it copies other types.
+    edges : list of d arrays
+        Edges of the bins of each input.
     """
-    edges = [_bin_edges(column[:BINNED_ROWS]) for column in X.T]
-    # As scikit-learn would have them, which copies other numbers.
-    bins = np.empty(X.shape)
-    for j, column_edges in enumerate(edges):
-        bins[:, j] = np.searchsorted(column_edges, X[:, j])
-    trees = BoostedTrees.of(booster.fit(bins, y, sample_weight=weight))
+
+    bins: Array
+    edges: list[Array]
+
+    @classmethod
+    def of(cls, X: Array) -> "BinnedRows":
+        """Rows X (n, d) in at most 255 bins of each input."""
+        edges = [_bin_edges(column[:BINNED_ROWS]) for column in X.T]
+        bins = np.empty(X.shape)
+        for j, column_edges in enumerate(edges):
+            bins[:, j] = np.searchsorted(column_edges, X[:, j])
+        return cls(bins, edges)
+
+
+def grow(booster: HistGradientBoostingRegressor, rows: BinnedRows, y: Array, weight: Array) -> BoostedTrees:
+    """Fit a booster to targets y (n,) of binned rows; one with ``warm_start`` goes on from its last trees."""
+    trees = BoostedTrees.of(booster.fit(rows.bins, y, sample_weight=weight))
     splits = np.flatnonzero(trees.feature != LEAF)
     number = trees.number.copy()
-    number[splits] = [edges[trees.feature[k]][int(trees.number[k])] for k in splits]
+    number[splits] = [rows.edges[trees.feature[k]][int(trees.number[k])] for k in splits]
     return replace(trees, number=number)
 
 

@@ -15,8 +15,9 @@ from ssgp._utils.budget import Budget, seconds_of
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.engine.workers import ProcessWorkers, ThreadWorkers, Workers, process_workers
 from ssgp.forest.calibration import Calibration, Components
+from ssgp.forest.correction import Correction
 from ssgp.forest.fitted import Forest
-from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction
+from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction, refit_correction
 from ssgp.forest.growing import grow_skeleton, grow_together, n_growing_rows
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
@@ -107,6 +108,7 @@ class ForestBuilder:
         forest = self._corrected_and_calibrated(folds, level)
         if not refits:
             return forest.only(level), folds[-1].skeletons
+        forest = replace(forest, correction=self._correction_of_all(forest.correction, folds, level))
         trees, skeletons = self._fit_to_all(rows.table, self.settings.shape.cut_at(level), folds[-1].skeletons)
         return replace(forest, trees=trees).only(-1), skeletons
 
@@ -115,7 +117,7 @@ class ForestBuilder:
         correction, n_workers, seed = None, n_threads(self.settings.n_jobs), self.settings.seeds.trees
         if self.settings.correct and self.budget.seconds_left() > 0:
             correction = self.budget.attempt(
-                lambda: learn_correction(folds, level, seed, n_workers),
+                lambda: learn_correction(folds, level, seed, n_workers, lambda: not self.budget.limited),
                 lambda: None,
                 "interrupted while the correction was learned; the forest does without it",
             )
@@ -125,6 +127,18 @@ class ForestBuilder:
             "interrupted while the forest was calibrated; the predictions are not calibrated",
         )
         return Forest(folds[-1].trees, calibration, correction)
+
+    def _correction_of_all(self, correction: Correction | None, folds: list[Fold], level: int) -> Correction | None:
+        """A correction that has learned from the rows held out as well, once these have judged it."""
+        if correction is None or self.budget.limited:
+            return correction
+        return self.budget.attempt(
+            lambda: refit_correction(
+                folds, level, correction, self.settings.seeds.trees, n_threads(self.settings.n_jobs)
+            ),
+            lambda: correction,
+            "interrupted while the correction was fitted to all rows; it is kept as it was judged",
+        )
 
     def _folds(self, rows: TrainingRows, n_passes: float) -> list[Fold]:
         """Every fold's rows, held out in turn; each fold gets its share of the time left for `n_passes`."""

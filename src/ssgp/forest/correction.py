@@ -5,8 +5,8 @@ pool all rows, find it in the forest's honest residuals. They are fitted to resi
 noise, so that a correction is never large where the forest is sure.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,14 +17,22 @@ from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
 from ssgp.engine.threads import openmp_threads
 from ssgp.engine.tiles import mean_in_order
-from ssgp.forest.boosted_trees import BoostedTrees, grow
+from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, grow
 from ssgp.saving.contents import made_of, number, tuple_of
 from ssgp.saving.kinds import stored
 
-__all__ = ["Correction", "Residuals", "fit_booster", "fit_correction"]
+__all__ = ["Correction", "Residuals", "fit_again", "fit_booster", "fit_correction", "grow_correction"]
 
 # Few trees with many leaves: as accurate as many small ones here, and several times as fast to evaluate.
-BOOSTER = {"max_leaf_nodes": 255, "max_iter": 25, "learning_rate": 0.3, "min_samples_leaf": 20}
+BOOSTER = {"max_leaf_nodes": 255, "min_samples_leaf": 20, "early_stopping": False}
+# Trees of each of several folds.
+ROUNDS, RATE = 25, 0.3
+# Where there is one fold: trees that tell where to start from, and the most there are; as long as doubling their number
+# takes so large a share off the squared error of rows held out.
+FIRST_ROUNDS, MOST_ROUNDS, SLOW_RATE = 25, 200, 0.2
+WORTH = 0.002
+# Shares of the forest's own prediction that boosted trees start from.
+STARTS = (1.0, 0.7)
 LEAST_ROWS = 200
 # Residuals beyond so many deviations count as so many.
 MOST_DEVIATIONS = 20.0
@@ -46,6 +54,8 @@ class Residuals:
         Standardised inputs.
     error : array of shape (n,)
         Target minus prediction.
+    mean : array of shape (n,)
+        The prediction.
     deviation : array of shape (n,)
         Deviations of the noise, as the models estimate it.
     weight : array of shape (n,) or None
@@ -54,13 +64,14 @@ class Residuals:
 
     X: Array
     error: Array
+    mean: Array
     deviation: Array
     weight: Array | None
 
-    @property
-    def standardized(self) -> Array:
-        """Errors in deviations of the noise."""
-        return np.clip(self.error / self.deviation, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    def standardized(self, start: float = 1.0) -> Array:
+        """What the target is beyond so large a share of the prediction, in deviations of the noise."""
+        beyond = self.error if start == 1.0 else self.error + (1.0 - start) * self.mean
+        return np.clip(beyond / self.deviation, -MOST_DEVIATIONS, MOST_DEVIATIONS)
 
     @property
     def importance(self) -> Array:
@@ -68,6 +79,15 @@ class Residuals:
         if self.weight is None:
             return self.deviation
         return self.deviation * limit_share(self.weight, MOST_SHARE_OF_ERRORS)
+
+    def joined(self, other: "Residuals") -> "Residuals":
+        """These rows and others."""
+        weight = None
+        if self.weight is not None and other.weight is not None:
+            weight = np.concatenate([self.weight, other.weight])
+        X, error = np.concatenate([self.X, other.X]), np.concatenate([self.error, other.error])
+        mean, deviation = np.concatenate([self.mean, other.mean]), np.concatenate([self.deviation, other.deviation])
+        return Residuals(X, error, mean, deviation, weight)
 
 
 class Booster(Protocol):
@@ -82,26 +102,35 @@ class Booster(Protocol):
     {
         "boosters": tuple_of(made_of(BoostedTrees, d=lambda trees: trees.n_inputs), least=1),
         "share": number(0.0, 1.0),
-    }
+        "start": number(0.0, 1.0),
+    },
+    added=("start",),
 )
 @dataclass(frozen=True)
 class Correction:
-    """Shift of predictions: a share of ``deviation(x) * h(x)``, h the mean of boosted trees.
+    """Shift of predictions towards ``start mean(x) + deviation(x) h(x)``, h the mean of boosted trees.
 
     Attributes
     ----------
     boosters : tuple of Booster
-        Fitted to residuals in deviations of the noise.
+        Fitted to what targets are beyond `start` times the prediction, in deviations of the noise.
     share : float
-        Share of the boosters' prediction that is applied, from 0 to 1.
+        How much of the way is gone, from 0 to 1.
+    start : float
+        Share of the forest's prediction that the boosted trees start from: 1 where they are fitted to its errors, less
+        where they are to learn some of the function themselves.
     """
 
     boosters: tuple[Booster, ...]
     share: float
+    start: float = 1.0
 
-    def __call__(self, X: Array, deviation: Array, n_threads: int = 1) -> Array:
-        """Shift of the predictive means of standardised rows X (n, d) with deviations (n,), shape (n,)."""
-        return self.share * deviation * _mean_of(self.boosters, X, n_threads)
+    def __call__(self, X: Array, mean: Array, deviation: Array, n_threads: int = 1) -> Array:
+        """Shift of predictions of rows X (n, d) with means and deviations (n,), all standardised, shape (n,)."""
+        shift = deviation * _mean_of(self.boosters, X, n_threads)
+        if self.start < 1.0:
+            shift -= (1.0 - self.start) * mean
+        return self.share * shift
 
     @property
     def nbytes(self) -> int:
@@ -109,18 +138,81 @@ class Correction:
         return sum(booster.nbytes for booster in self.boosters if isinstance(booster, BoostedTrees))
 
 
+class Boosting:
+    """Boosted trees of residuals, which go on from those there are.
+
+    Parameters
+    ----------
+    residuals : Residuals
+        Errors to learn from.
+    rate : float
+        Learning rate.
+    seed, n_threads : int
+        Seed, and threads of large tables.
+    """
+
+    def __init__(self, residuals: Residuals, rate: float, seed: int, n_threads: int) -> None:
+        self.residuals, self.rate, self.seed = residuals, rate, seed
+        self.n_threads = _threads(len(residuals.error), n_threads)
+        # Scaled to a mean of one: splits need a least weight.
+        self._weight = residuals.importance / residuals.importance.mean()
+        self._inputs = _telling_inputs(residuals, seed) if residuals.X.shape[1] > WIDE else None
+        self._rows = BinnedRows.of(residuals.X if self._inputs is None else residuals.X[:, self._inputs])
+        self._boosters: dict[float, HistGradientBoostingRegressor] = {}
+
+    def grow(self, n_rounds: int, start: float = 1.0) -> BoostedTrees:
+        """So many trees that start from this share of the prediction, with those that were grown before."""
+        new = HistGradientBoostingRegressor(**BOOSTER, learning_rate=self.rate, warm_start=True, random_state=self.seed)  # pyright: ignore[reportArgumentType]
+        booster = self._boosters.setdefault(start, new).set_params(max_iter=n_rounds)
+        with openmp_threads(self.n_threads):
+            trees = grow(booster, self._rows, self.residuals.standardized(start), self._weight)
+        return trees if self._inputs is None else trees.among(self._inputs, self.residuals.X.shape[1])
+
+
 def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees | None:
     """Trees that predict residuals in deviations; None where there are too few rows to learn from."""
     if len(residuals.error) < LEAST_ROWS:
         return None
-    booster = HistGradientBoostingRegressor(**BOOSTER, early_stopping=False, random_state=seed)  # pyright: ignore[reportArgumentType]
-    # Scaled to a mean of one: splits need a least weight.
-    importance, n_inputs = residuals.importance / residuals.importance.mean(), residuals.X.shape[1]
-    with openmp_threads(_threads(len(importance), n_threads)):
-        if n_inputs <= WIDE:
-            return grow(booster, residuals.X, residuals.standardized, importance)
-        inputs = _telling_inputs(residuals, seed)
-        return grow(booster, residuals.X[:, inputs], residuals.standardized, importance).among(inputs, n_inputs)
+    return Boosting(residuals, RATE, seed, n_threads).grow(ROUNDS)
+
+
+def fit_again(correction: Correction, residuals: Residuals, seed: int, n_threads: int) -> Correction:
+    """The same correction, with as many trees, fitted to other residuals."""
+    (trees,) = correction.boosters
+    assert isinstance(trees, BoostedTrees)
+    grown = Boosting(residuals, SLOW_RATE, seed, n_threads).grow(trees.n_trees, correction.start)
+    return replace(correction, boosters=(grown,))
+
+
+def grow_correction(
+    learned: Residuals, held_out: Residuals, seed: int, n_threads: int, may_go_on: Callable[[], bool]
+) -> Correction | None:
+    """The correction with as many trees as rows held out ask for, and the start that is best for them.
+
+    Parameters
+    ----------
+    learned, held_out : Residuals
+        Errors to learn from, and to judge by.
+    seed, n_threads : int
+        Seed and threads.
+    may_go_on : callable
+        Whether there is time for more trees.
+    """
+    if len(learned.error) < LEAST_ROWS:
+        return None
+    boosting, n_rounds = Boosting(learned, SLOW_RATE, seed, n_threads), FIRST_ROUNDS
+
+    def judged(start: float) -> tuple[float, Correction]:
+        return _with_best_share([boosting.grow(n_rounds, start)], [held_out], start, n_threads)
+
+    error, best = min((judged(start) for start in STARTS), key=lambda pair: pair[0])
+    while n_rounds < MOST_ROUNDS and best.share > 0.0 and may_go_on():
+        n_rounds *= 2
+        less, more = judged(best.start)
+        if less > (1.0 - WORTH) * error:
+            break
+        error, best = less, more
+    return best if best.share >= LEAST_SHARE else None
 
 
 def _telling_inputs(residuals: Residuals, seed: int) -> Indices:
@@ -130,7 +222,7 @@ def _telling_inputs(residuals: Residuals, seed: int) -> Indices:
     that drift would go with every input of few values.
     """
     rows = np.random.default_rng(seed).permutation(len(residuals.error))[:SORTED_ROWS]
-    error = residuals.importance[rows] * residuals.standardized[rows]
+    error = residuals.importance[rows] * residuals.standardized()[rows]
     error = error - error.mean()
     n_inputs = residuals.X.shape[1]
     parts = (residuals.X[rows, first : first + WIDE] for first in range(0, n_inputs, WIDE))
@@ -149,13 +241,24 @@ def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_thr
 
     Booster i is judged on rows `held_out[i]`; the correction is the mean of all. None where it does not help.
     """
-    along = squared = 0.0
+    _, correction = _with_best_share(boosters, held_out, 1.0, n_threads)
+    return correction if correction.share >= LEAST_SHARE else None
+
+
+def _with_best_share(
+    boosters: Sequence[Booster], held_out: list[Residuals], start: float, n_threads: int
+) -> tuple[float, Correction]:
+    """The squared error that is left of rows held out, in the units of `importance`, and the correction."""
+    along = squared = error = 0.0
     for booster, rows in zip(boosters, held_out, strict=True):
-        shift = _mean_of((booster,), rows.X, n_threads)
-        along += float(np.sum(rows.importance * shift * rows.standardized))
+        whole = Correction((booster,), 1.0, start)
+        shift = whole(rows.X, rows.mean, rows.deviation, n_threads) / rows.deviation
+        left = rows.standardized()
+        along += float(np.sum(rows.importance * shift * left))
         squared += float(np.sum(rows.importance * shift * shift))
-    share = min(1.0, along / squared) if squared > 0.0 else 0.0
-    return Correction(tuple(boosters), share) if share >= LEAST_SHARE else None
+        error += float(np.sum(rows.importance * left * left))
+    share = min(1.0, max(0.0, along / squared)) if squared > 0.0 else 0.0
+    return error - 2.0 * share * along + share * share * squared, Correction(tuple(boosters), share, start)
 
 
 def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:

@@ -76,7 +76,7 @@ class Forest:
         parts = [stack.means_and_noise(X) for stack in self._stacks]
         means, noise = (_joined(arrays, axis=0) for arrays in zip(*parts, strict=True))
         if self.correction is not None:
-            means += self.correction(X, np.sqrt(mean_in_order(noise)))
+            means += self.correction(X, mean_in_order(means), np.sqrt(mean_in_order(noise)))
         return means
 
     def components(self, X: Array) -> Components:
@@ -84,7 +84,8 @@ class Forest:
         components = self._all_components(X)
         if self.correction is None:
             return components
-        return components.shifted(self.correction(X, components.noise_deviation()))
+        mean, deviation = mean_in_order(components.mean), components.noise_deviation()
+        return components.shifted(self.correction(X, mean, deviation))
 
     def all_components(self, X: Array, n_jobs: int | None) -> Components:
         """Predictions of all levels of all trees for standardised rows, not corrected, shape (T levels, n)."""

@@ -1,26 +1,35 @@
 """Rows held out of trees: they choose the trees' leaves, correct their errors and calibrate their mixture."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.wide import fewer_if_wide
+from ssgp.engine.tiles import mean_in_order
 from ssgp.forest.calibrating import calibrated_score, fit_calibration
 from ssgp.forest.calibration import Calibration, Components
-from ssgp.forest.correction import Correction, Residuals, fit_booster, fit_correction
+from ssgp.forest.correction import (
+    Correction,
+    Residuals,
+    fit_again,
+    fit_booster,
+    fit_correction,
+    grow_correction,
+)
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import RowTable
 
-__all__ = ["Fold", "choose_level", "learn_calibration", "learn_correction"]
+__all__ = ["Fold", "choose_level", "learn_calibration", "learn_correction", "refit_correction"]
 
 # A finer level is taken where it is better than a coarser one by so many nats per held-out row.
 WORTH = 0.003
 CHOOSING_ROWS = 2000
-# More rows than these do not make the correction better.
-CORRECTING_ROWS = 500_000
+# More rows than these take more time and memory than they make the correction better.
+CORRECTING_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -53,8 +62,8 @@ class Fold:
     def held_out_residuals(self, level: int) -> Residuals:
         """Errors of all trees together on the held-out rows."""
         components, rows = self.components[level], self.held_out
-        error = rows.y - components.mean.mean(axis=0)
-        return Residuals(rows.X, error, components.noise_deviation(), rows.weight)
+        mean = mean_in_order(components.mean)
+        return Residuals(rows.X, rows.y - mean, mean, components.noise_deviation(), rows.weight)
 
     def leave_one_out_residuals(self, level: int) -> Residuals:
         """Errors on rows that trees were fitted to, each left out, averaged over the trees that have it."""
@@ -71,7 +80,7 @@ class Fold:
         n_kept = min(len(distinct), fewer_if_wide(CORRECTING_ROWS, self.held_out.X.shape[1]))
         kept = np.arange(n_kept) * len(distinct) // max(1, n_kept)
         rows = self.table.take(distinct[kept])
-        return Residuals(rows.X, error[kept], np.sqrt(variance[kept]), rows.weight)
+        return Residuals(rows.X, error[kept], rows.y - error[kept], np.sqrt(variance[kept]), rows.weight)
 
 
 def choose_level(folds: list[Fold]) -> int:
@@ -84,8 +93,16 @@ def choose_level(folds: list[Fold]) -> int:
     return int(np.flatnonzero(np.array(scores) >= max(scores) - WORTH)[0])
 
 
-def learn_correction(folds: list[Fold], level: int, seed: int, n_threads: int) -> Correction | None:
-    """Boosted trees that correct the trees' common errors, judged on the held-out rows; None where they do not help."""
+def learn_correction(
+    folds: list[Fold], level: int, seed: int, n_threads: int, may_go_on: Callable[[], bool] = lambda: True
+) -> Correction | None:
+    """Boosted trees that correct the trees' common errors, judged on the held-out rows; None where they do not help.
+
+    Where all held-out rows are of one fold, there are as many trees as they ask for, while `may_go_on` says so.
+    """
+    if len(folds) == 1:
+        learned, held_out = folds[0].leave_one_out_residuals(level), folds[0].held_out_residuals(level)
+        return grow_correction(learned, held_out, seed, n_threads, may_go_on)
     boosters = [fit_booster(fold.leave_one_out_residuals(level), seed, n_threads) for fold in folds]
     fitted = [booster for booster in boosters if booster is not None]
     if len(fitted) < len(folds):
@@ -93,12 +110,24 @@ def learn_correction(folds: list[Fold], level: int, seed: int, n_threads: int) -
     return fit_correction(fitted, [fold.held_out_residuals(level) for fold in folds], n_threads)
 
 
+def refit_correction(folds: list[Fold], level: int, correction: Correction, seed: int, n_threads: int) -> Correction:
+    """The correction learned from all rows: those of several folds have all been seen, of one those held out join."""
+    if len(folds) > 1:
+        return correction
+    residuals = folds[0].leave_one_out_residuals(level).joined(folds[0].held_out_residuals(level))
+    return fit_again(correction, residuals, seed, n_threads)
+
+
 def learn_calibration(folds: list[Fold], level: int, correction: Correction | None, n_threads: int) -> Calibration:
     """Calibration of the corrected mixture on the held-out rows of every fold, by that fold's own booster."""
     components = [fold.components[level] for fold in folds]
     if correction is not None:
         components = [
-            part.shifted(replace(correction, boosters=(booster,))(fold.held_out.X, part.noise_deviation(), n_threads))
+            part.shifted(
+                replace(correction, boosters=(booster,))(
+                    fold.held_out.X, mean_in_order(part.mean), part.noise_deviation(), n_threads
+                )
+            )
             for part, booster, fold in zip(components, correction.boosters, folds, strict=True)
         ]
     return fit_calibration(*_pooled(folds, components))[0]

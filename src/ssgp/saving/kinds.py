@@ -61,7 +61,7 @@ def stored(
         def parts(value: Any) -> dict[str, Any]:  # noqa: ANN401
             values = {stored_name: getattr(value, name) for name, stored_name in names.items()}
             for part, default in absent.items():
-                if values[part] is default:
+                if type(values[part]) is type(default) and values[part] == default:
                     del values[part]
             return values | constants | {cache: vars(value)[cache] for cache in cached_rules if cache in vars(value)}
 
