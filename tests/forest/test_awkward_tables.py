@@ -117,7 +117,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match=rf"Input X contains {word} in column 1: 1 of 100 rows"):
             small_forest().fit(broken, y)
         with pytest.raises(ValueError, match=rf"Input X contains {word} in column 'speed'"):
-            small_forest().fit(pd.DataFrame({"time": broken[:, 0], "speed": broken[:, 1]}), y)
+            small_forest(encoder=None).fit(pd.DataFrame({"time": broken[:, 0], "speed": broken[:, 1]}), y)
         model = small_forest(keep_rows=True).fit(X, y)
         asks = (model.predict, model.predict_interval, model.sample_y, model.noise_variance)
         for ask in (*asks, lambda X: model.log_prob(X, y), lambda X: model.partial_fit(X, y)):
