@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ssgp.forest.boosted_trees import BoostedTrees
 from ssgp.forest.correction import (
     FIRST_ROUNDS,
     MOST_ROUNDS,
@@ -92,6 +93,12 @@ def test_a_start_below_one_moves_predictions_towards_the_boosted_trees_own(rng):
     np.testing.assert_allclose(mean + shift, 0.25 * mean + [2.0, 0.0])
 
 
+def n_trees(correction: Correction) -> int:
+    (trees,) = correction.boosters
+    assert isinstance(trees, BoostedTrees)
+    return trees.n_trees
+
+
 def forest_of_half(rng, n, truth, noise=0.3):
     """Residuals of a forest that has found half of a function and a wrong one beside it."""
     X = rng.normal(size=(n, 2))
@@ -110,7 +117,7 @@ def test_trees_grow_on_while_rows_held_out_are_the_better_for_it(rng):
     stopped = grow_correction(learned, held_out, 0, 1, lambda: False)
     assert correction is not None
     assert stopped is not None
-    assert stopped.boosters[0].n_trees == FIRST_ROUNDS < correction.boosters[0].n_trees <= MOST_ROUNDS
+    assert n_trees(stopped) == FIRST_ROUNDS < n_trees(correction) <= MOST_ROUNDS
 
     def error(correction):
         shift = correction(held_out.X, held_out.mean, held_out.deviation)
@@ -123,10 +130,11 @@ def test_the_start_is_the_one_that_is_better_for_rows_held_out(rng):
     """A forest whose errors are its own inventions is best left behind, one that errs by a step is not."""
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
     behind = grow_correction(learned, held_out, 0, 1, lambda: False)
-    right = [
-        Residuals(r.X, r.deviation * (r.X[:, 0] > 0), 9.0 * r.X[:, 1], r.deviation, None) for r in (learned, held_out)
-    ]
-    beside = grow_correction(*right, 0, 1, lambda: False)
+    learned, held_out = (
+        Residuals(rows.X, rows.deviation * (rows.X[:, 0] > 0), 9.0 * rows.X[:, 1], rows.deviation, None)
+        for rows in (learned, held_out)
+    )
+    beside = grow_correction(learned, held_out, 0, 1, lambda: False)
     assert behind is not None
     assert beside is not None
     assert (behind.start, beside.start) == (0.7, 1.0)
@@ -138,7 +146,7 @@ def test_trees_are_fitted_again_as_many_from_the_same_start(rng):
     assert correction is not None
     again = fit_again(correction, learned.joined(held_out), 0, 1)
     assert (again.share, again.start) == (correction.share, correction.start)
-    assert again.boosters[0].n_trees == correction.boosters[0].n_trees
+    assert n_trees(again) == n_trees(correction)
     shift = again(held_out.X, held_out.mean, held_out.deviation)
     assert np.mean((held_out.error - shift) ** 2) < np.mean(held_out.error**2)
 
