@@ -98,6 +98,25 @@ Quiet = Annotated[
         "--quiet", "-q", help="Print nothing but errors, and the answers of evaluate, inspect and demo: no warnings."
     ),
 ]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        metavar="SIGN",
+        help="What separates the columns of a CSV file; found if not given. tab stands for tabs.",
+    ),
+]
+Decimal = Annotated[
+    str | None, typer.Option("--decimal", metavar="SIGN", help="Decimal sign of a CSV file: . or , found if not given.")
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--na",
+        metavar="TEXT",
+        help="Text that means a value of a CSV file is missing, besides NA and such; repeatable.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
 
@@ -186,6 +205,9 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random; 0 if not given.")] = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    na: Missing = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -198,9 +220,11 @@ def fit(
     """
     from ssgp.cli.fit_command import FitOptions, fit_command
     from ssgp.cli.memory import parse_memory
+    from ssgp.cli.table_text import parse_text
 
     options = FitOptions(
         data=data,
+        text=parse_text(sep, decimal, na),
         out=out,
         target=target,
         features=features or (),
@@ -240,6 +264,9 @@ def predict(
             metavar="COLS", help="Columns to keep beside predictions, all, or '' for none; the key by default."
         ),
     ] = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    na: Missing = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -250,8 +277,10 @@ def predict(
     In their order, some at a time. The column `mean` is always there; the file is written whole or not at all.
     """
     from ssgp.cli.predict_command import PredictOptions, predict_command
+    from ssgp.cli.table_text import parse_text
 
-    options = PredictOptions(model, data, out, std, quantiles, interval, keep or (), jobs)
+    text = parse_text(sep, decimal, na)
+    options = PredictOptions(model, data, text, out, std, quantiles, interval, keep or (), jobs)
     return predict_command(options, Output(quiet, as_json))
 
 
@@ -273,6 +302,9 @@ def evaluate(
     out: Annotated[
         str | None, typer.Option(metavar="CALIBRATED", help="Where the recalibrated model goes; a file is replaced.")
     ] = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    na: Missing = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -285,8 +317,9 @@ def evaluate(
     tell.
     """
     from ssgp.cli.evaluate_command import EvaluateOptions, evaluate_command
+    from ssgp.cli.table_text import parse_text
 
-    options = EvaluateOptions(model, data, target, calibrate, out, jobs)
+    options = EvaluateOptions(model, data, parse_text(sep, decimal, na), target, calibrate, out, jobs)
     return evaluate_command(options, Output(quiet, as_json))
 
 

@@ -44,8 +44,10 @@ def split_names(values: Sequence[str], names: Sequence[str]) -> list[str]:
     >>> split_names(["a, b", "c,d"], ["a", "b", "c,d"])
     ['a', 'b', 'c,d']
     """
-    parts = [[value] if value in names else [part.strip() for part in value.split(",")] for value in values]
-    return [name for part in parts for name in part if name]
+    parts = [
+        [value] if value in names else [part.strip() for part in value.split(",") if part.strip()] for value in values
+    ]
+    return [name for part in parts for name in part]
 
 
 def check_column(option: str, name: str, names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
 from ssgp.distributions.recalibrated import LEAST_ROWS, MOST_ROWS, RecalibratedRegressor, original
 from ssgp.distributions.recalibration import Recalibration
 from ssgp.saving.model_files import read_summary, save
+from ssgp.tables.csv_text import CsvText
 
 __all__ = ["EvaluateOptions", "evaluate_command"]
 
@@ -26,6 +27,7 @@ class EvaluateOptions:
 
     model: str
     data: str
+    text: CsvText
     target: str | None
     calibrate: bool
     out: str | None
@@ -36,7 +38,7 @@ def evaluate_command(options: EvaluateOptions, output: Output) -> int:
     """Score a model beside a baseline, and save it recalibrated if that is asked for; return the exit code."""
     _check_out(options)
     saved = load_predictor(options.model)
-    table = open_evaluation_table(saved, options.model, options.data, options.target)
+    table = open_evaluation_table(saved, options.model, options.data, options.text, options.target, output)
     mean, std, baseline_rows = _baseline(saved, table)
     predictors = {"model": saved.with_jobs(options.jobs)}
     with output.warnings_as_messages(), output.progress() as display, saved.column_names_in_errors(table.target):

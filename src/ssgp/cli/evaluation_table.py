@@ -9,9 +9,12 @@ import pyarrow as pa
 from ssgp._utils.arrays import Array
 from ssgp.cli.columns import check_column
 from ssgp.cli.errors import CommandError, WrongUsage
+from ssgp.cli.output import Output
 from ssgp.cli.predictor import Predictor
+from ssgp.cli.table_text import open_like_training
 from ssgp.cli.targets import numeric_values
-from ssgp.tables.files import TableSource, check_columns, open_table
+from ssgp.tables.csv_text import CsvText
+from ssgp.tables.files import TableSource, check_columns
 from ssgp.tables.row_sample import RowSample
 
 __all__ = ["EvaluationTable", "Sample", "open_evaluation_table"]
@@ -74,9 +77,11 @@ class EvaluationTable:
             raise CommandError(f"{self.source.name!r} has no row in which the target {self.target!r} is known")
 
 
-def open_evaluation_table(predictor: Predictor, model: str, data: str, target: str | None) -> EvaluationTable:
+def open_evaluation_table(
+    predictor: Predictor, model: str, data: str, text: CsvText, target: str | None, output: Output
+) -> EvaluationTable:
     """The table in the file `data`; `model` is the model's file."""
-    source = open_table(data)
+    source = open_like_training(data, text, predictor.notes, output)
     name = target or predictor.notes.target
     if name is None:
         raise WrongUsage(f"--target: {model!r} does not say what it predicts; give the name of the column")

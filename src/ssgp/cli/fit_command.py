@@ -16,14 +16,16 @@ from ssgp.cli.output_paths import check_not_an_input, check_out
 from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
+from ssgp.cli.table_text import open_data, row_counts
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
 from ssgp.forest.sizes import DEFAULT_MEMORY, LEAST_MEMORY
 from ssgp.saving.checkpoints import delete_checkpoint, kept_setting
 from ssgp.saving.model_files import read_summary, save
+from ssgp.tables.csv_text import CsvText
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encoding_fit import KINDS
 from ssgp.tables.encodings import Dropped
-from ssgp.tables.files import TableSource, open_table
+from ssgp.tables.files import TableSource
 
 __all__ = ["FitOptions", "fit_command"]
 
@@ -38,6 +40,7 @@ class FitOptions:
     """What a user asked for; see the help of ``ssgp fit``."""
 
     data: str
+    text: CsvText
     out: str
     target: str
     features: Sequence[str]
@@ -61,17 +64,19 @@ def fit_command(options: FitOptions, output: Output) -> int:
     started = time.perf_counter()
     check_out(options.out, "the model")
     _check_out_not_in_checkpoint(options.out, options.checkpoint)
-    source = open_table(options.data)
+    source = open_data(options.data, options.text, output)
     check_not_an_input(options.out, source)
     names = source.column_names
     roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
+    for name in row_counts(source, roles.features):
+        output.warn(f"column {name!r} counts the rows, and is learned from; --exclude {name!r} leaves it out")
     model = _unfitted(options, roles)
     table = _read_table(source, roles, options, model.encoder.kinds or {}, output)
     _describe_table(table, roles, options, output)
     if isinstance(table, StreamedTable):
         _limit_memory(model, options)
     seconds, interrupted = _fit(model, table, options, output)
-    notes = _notes(roles, table)
+    notes = _notes(roles, table, options.text.missing)
     _save(model, options, notes)
     if options.checkpoint is not None and not interrupted:
         delete_checkpoint(options.checkpoint)
@@ -192,9 +197,10 @@ def _save(model: Any, options: FitOptions, notes: dict[str, Any]) -> None:  # no
         ) from error
 
 
-def _notes(roles: ColumnRoles, table: TrainingTable) -> dict[str, Any]:
+def _notes(roles: ColumnRoles, table: TrainingTable, missing: Sequence[str]) -> dict[str, Any]:
     """Notes that are saved with the model, for later commands; none of the clock, so that files can be compared."""
-    return {
+    given = {"missing": list(missing)} if missing else {}
+    return given | {
         "target": roles.target,
         "target_holds": table.target_holds,
         "target_mean": table.moments.mean,

@@ -11,6 +11,7 @@ FIT_NOTES = {
     "target_mean",
     "target_deviation",
     "key",
+    "missing",
     "weight",
     "n_rows",
     "n_rows_without_target",
@@ -56,8 +57,12 @@ class Notes:
     @property
     def key(self) -> list[str]:
         """Columns that name a row."""
-        names = self._raw.get("key")
-        return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
+        return self._texts("key")
+
+    @property
+    def missing(self) -> list[str]:
+        """Text that stood for missing values, besides what always does."""
+        return self._texts("missing")
 
     @property
     def others(self) -> dict[str, Any]:
@@ -67,6 +72,10 @@ class Notes:
     def _text(self, name: str) -> str | None:
         value = self._raw.get(name)
         return value if isinstance(value, str) else None
+
+    def _texts(self, name: str) -> list[str]:
+        values = self._raw.get(name)
+        return values if isinstance(values, list) and all(isinstance(value, str) for value in values) else []
 
     def _number(self, name: str) -> float | None:
         value = self._raw.get(name)

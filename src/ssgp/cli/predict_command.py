@@ -12,13 +12,18 @@ from ssgp._utils.arrays import Array
 from ssgp._utils.names import hint, listed
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage, one_line
+from ssgp.cli.kept_types import holds_types, kept_types
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.output_paths import check_not_an_input, check_not_standard_output
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
+from ssgp.cli.table_text import open_like_training
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.regressor import map_distributions
-from ssgp.tables.files import TableSource, check_columns, open_table
+from ssgp.tables.arrow_columns import Column
+from ssgp.tables.csv_text import CsvText
+from ssgp.tables.files import TableSource, check_columns
+from ssgp.tables.formats import Types
 from ssgp.tables.writing import check_output, write_table
 
 __all__ = ["PredictOptions", "predict_command"]
@@ -33,6 +38,7 @@ class PredictOptions:
 
     model: str
     data: str
+    text: CsvText
     out: str
     std: bool
     quantiles: str | None
@@ -47,14 +53,17 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     check_output(options.out)
     predictions = _Predictions(options.std, _quantile_levels(options.quantiles), _interval_ends(options.interval))
     predictor = load_predictor(options.model).with_jobs(options.jobs)
-    source = predictor.with_fitted_types(open_table(options.data))
+    given = open_like_training(options.data, options.text, predictor.notes, output)
+    source = predictor.with_fitted_types(given)
     check_not_an_input(options.out, source, options.model)
     check_columns(predictor.inputs, source.column_names, f"{options.data!r} lacks a column that the model needs:")
     kept = _kept_columns(options.keep, predictor, source.column_names)
     _check_names(kept, predictions.names, bool(options.keep))
+    types = kept_types(given, kept) if holds_types(options.out) else {}
+    source = source.with_types({**source.types, **{name: types[name] for name in set(types) - set(predictor.inputs)}})
     started = time.perf_counter()
     with output.warnings_as_messages(), output.progress() as display:
-        n_rows = write_table(_predicted_tables(predictor, source, kept, predictions, display), options.out)
+        n_rows = write_table(_predicted_tables(predictor, source, kept, types, predictions, display), options.out)
     seconds, columns = time.perf_counter() - started, [*kept, *predictions.names]
     results = {"out": options.out, "rows": n_rows, "columns": columns, "seconds": round(seconds, 3)}
     rate = f"{n_rows / seconds:,.0f} a second"
@@ -137,6 +146,8 @@ def _kept_columns(keep: Sequence[str], predictor: Predictor, names: list[str]) -
     """Columns of the table that are written beside the predictions: the key of the fit unless others are given."""
     if not keep:
         return [_key_column(name, names) for name in predictor.notes.key]
+    if list(keep) == [""]:
+        return []
     if list(keep) == [ALL_COLUMNS] and ALL_COLUMNS not in names:
         return names
     return [check_column("--keep", name, names) for name in dict.fromkeys(split_names(keep, names))]
@@ -163,8 +174,18 @@ def _check_names(kept: list[str], predicted: list[str], chosen: bool) -> None:
         )
 
 
+def _typed(column: Column, kind: pa.DataType | None) -> Column:
+    """A kept column in its own type, where the model takes it as another than text."""
+    return column if kind is None or column.type == pa.string() else column.cast(kind)
+
+
 def _predicted_tables(
-    predictor: Predictor, source: TableSource, kept: list[str], predictions: _Predictions, display: Display
+    predictor: Predictor,
+    source: TableSource,
+    kept: list[str],
+    types: Types,
+    predictions: _Predictions,
+    display: Display,
 ) -> Iterator[pa.Table]:
     """Kept columns and predictions, batch by batch."""
     n_predicted, n_rows = 0, source.n_rows
@@ -174,6 +195,7 @@ def _predicted_tables(
             columns = predictions(predictor.regressor, predictor.encode(batch))
         n_predicted += batch.num_rows
         display("row", n_predicted, n_rows)
-        yield pa.table([*(batch[name] for name in kept), *map(pa.array, columns)], names=[*kept, *predictions.names])
+        beside = [_typed(batch[name], types.get(name)) for name in kept]
+        yield pa.table([*beside, *map(pa.array, columns)], names=[*kept, *predictions.names])
     if not n_predicted:
         raise CommandError(f"{source.name!r} has no rows to predict")

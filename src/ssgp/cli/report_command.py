@@ -5,6 +5,7 @@ from ssgp.cli.output import Output, amount
 from ssgp.cli.output_paths import check_not_an_input, check_out
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.report import write_report
+from ssgp.tables.csv_text import CsvText
 from ssgp.tables.files import TableSource
 
 __all__ = ["report_command"]
@@ -19,7 +20,7 @@ def report_command(
     """Write the page; return the exit code."""
     check_out(out, "the report")
     predictor = load_predictor(model).with_jobs(jobs)
-    table = open_evaluation_table(predictor, model, data, target)
+    table = open_evaluation_table(predictor, model, data, CsvText(), target, output)
     check_not_an_input(out, table.source, model)
     name, columns = table.target, _shown_columns(predictor, table.source)
     sample = table.sample(columns, MOST_ROWS)

@@ -6,14 +6,15 @@ their rows in order; no more than one block of a file is in memory (the standard
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
 
 import pyarrow as pa
 
 from ssgp._utils.names import hint, listed
-from ssgp.tables.formats import Types
+from ssgp.tables.csv_text import CsvText
+from ssgp.tables.formats import Csv, Types
 from ssgp.tables.locations import find_files
 from ssgp.tables.table_file import BATCH_ROWS, TableFile, TableFileError, gathered, one_line
 
@@ -78,6 +79,20 @@ class TableSource:
         sizes = [file.size() for file in self.files]
         return None if None in sizes else sum(cast(list[int], sizes))
 
+    @cached_property
+    def text(self) -> CsvText | None:
+        """How the first file is written, as far as that was found in it and is not usual; None for other formats."""
+        file = self.files[0]
+        if not isinstance(file.format, Csv):
+            return None
+        with file.opened() as data:
+            found, given = file.format.found(data), file.format.text
+        usual = CsvText(file.format.delimiter, ".")
+        return CsvText(
+            None if found.separator in (given.separator, usual.separator) else found.separator,
+            None if found.decimal in (given.decimal, usual.decimal) else found.decimal,
+        )
+
     def with_types(self, types: Types) -> "TableSource":
         """The same table, with these types of columns in text files."""
         return TableSource(self.name, self.files, types)
@@ -119,7 +134,14 @@ class TableSource:
         return names
 
 
-def open_table(path: str | os.PathLike[str], types: Types | None = None) -> TableSource:
+def open_table(
+    path: str | os.PathLike[str],
+    types: Types | None = None,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    missing: Sequence[str] = (),
+) -> TableSource:
     """Find the files of a table.
 
     Parameters
@@ -129,6 +151,11 @@ def open_table(path: str | os.PathLike[str], types: Types | None = None) -> Tabl
         through fsspec), or ``-`` for CSV on the standard input.
     types : dict of pyarrow.DataType, optional
         Types of columns in CSV files, by name; those of others are inferred from their values.
+    separator, decimal : str, optional
+        What separates columns and decimals in CSV files. If not given, the usual one of the file's suffix does, and
+        points; semicolons, tabs, bars or commas, and decimal commas, where the beginning of the file leaves no doubt.
+    missing : sequence of str, default=()
+        Text that stands for missing values in CSV files, besides what always does: nothing, NA, NaN, null.
 
     Returns
     -------
@@ -145,8 +172,20 @@ def open_table(path: str | os.PathLike[str], types: Types | None = None) -> Tabl
     ...     print(source.column_names, [batch.num_rows for batch in source.batches()])
     ['name', 'size'] [2]
     """
-    name = os.fspath(path)
-    return TableSource(name, tuple(find_files(name)), dict(types or {}))
+    name, text = os.fspath(path), CsvText(separator, decimal, tuple(missing))
+    return TableSource(name, tuple(_with_text(file, text) for file in find_files(name)), dict(types or {}))
+
+
+def _with_text(file: TableFile, text: CsvText) -> TableFile:
+    """The file, known to be written so."""
+    if text == CsvText():
+        return file
+    if not isinstance(file.format, Csv):
+        raise TableFileError(
+            f"{file.name!r} is {file.format.name}, which says itself what separates and what is missing; "
+            "a separator, a decimal sign and text that stands for missing values are of CSV files"
+        )
+    return replace(file, format=file.format.with_text(text))
 
 
 def check_columns(required: Sequence[str], columns: Sequence[str], message: str, after: str = "") -> None:

@@ -6,7 +6,19 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-__all__ = ["FORMATS", "ReadableAs", "TableFormat", "Types", "cast_columns", "consecutive_groups", "without_compression"]
+from ssgp.tables.arrow_columns import compute
+from ssgp.tables.csv_text import CsvText, found_text, peeked
+
+__all__ = [
+    "FORMATS",
+    "Csv",
+    "ReadableAs",
+    "TableFormat",
+    "Types",
+    "cast_columns",
+    "consecutive_groups",
+    "without_compression",
+]
 
 Types = Mapping[str, pa.DataType]
 # Whether all values of a column can be read as a type, from the number of the file, the name and the type.
@@ -185,8 +197,16 @@ class Csv(TableFormat):
 
     name = "CSV"
 
-    def __init__(self, delimiter: str) -> None:
-        self.delimiter = delimiter
+    def __init__(self, delimiter: str, text: CsvText | None = None) -> None:
+        self.delimiter, self.text = delimiter, text or CsvText()
+
+    def with_text(self, text: CsvText) -> "Csv":
+        """The same format, of files that are written so."""
+        return Csv(self.delimiter, text)
+
+    def found(self, data: BinaryIO) -> CsvText:
+        """How a file is written."""
+        return found_text(peeked(data)[0], self.text, self.delimiter)
 
     def schema(self, data: BinaryIO, types: Types) -> pa.Schema:
         """Schema inferred from the first block."""
@@ -203,13 +223,16 @@ class Csv(TableFormat):
 
     def batches(self, data: BinaryIO, schema: pa.Schema, rows: int) -> Iterator[Any]:
         """Batches of one block of text each."""
-        return iter(self._open(data, schema.names, _types(schema, schema.names)))
+        stored = self._open(data, schema.names, _types(schema, schema.names))
+        return (pa.RecordBatch.from_arrays(self._known(batch), schema=batch.schema) for batch in stored)
 
     def read(self, data: BinaryIO, columns: Sequence[str], types: Types) -> pa.Table:
         """All rows of these columns; one whose values are integers at first and fractions later holds floats."""
         import pyarrow.csv as csv
 
-        return csv.read_csv(data, **self._options(columns, types))
+        data, options = self._options(data, columns, types)
+        table = csv.read_csv(data, **options)
+        return pa.table(self._known(table), schema=table.schema)
 
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
         """The table, with columns cast, or read again where they are text after all: 7 may have been 007."""
@@ -233,18 +256,30 @@ class Csv(TableFormat):
     def _open(self, data: BinaryIO, columns: Sequence[str] | None, types: Types) -> Any:  # noqa: ANN401
         import pyarrow.csv as csv
 
-        return csv.open_csv(data, **self._options(columns, types))
+        data, options = self._options(data, columns, types)
+        return csv.open_csv(data, **options)
 
-    def _options(self, columns: Sequence[str] | None, types: Types) -> dict[str, Any]:
+    def _options(self, data: BinaryIO, columns: Sequence[str] | None, types: Types) -> tuple[Any, dict[str, Any]]:
+        """The file, still at its beginning, and how Arrow is to read it."""
         import pyarrow.csv as csv
 
-        return {
+        start, data = peeked(data)
+        text = found_text(start, self.text, self.delimiter)
+        conversion = csv.ConvertOptions(
+            column_types=dict(types),
+            include_columns=None if columns is None else list(columns),
+            decimal_point=text.decimal,
+        )
+        conversion.null_values = [*conversion.null_values, *text.missing_numbers]
+        return data, {
             "read_options": csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
-            "parse_options": csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            "convert_options": csv.ConvertOptions(
-                column_types=dict(types), include_columns=None if columns is None else list(columns)
-            ),
+            "parse_options": csv.ParseOptions(delimiter=text.separator, newlines_in_values=True),
+            "convert_options": conversion,
         }
+
+    def _known(self, table: Any) -> list[Any]:  # noqa: ANN401  a table or a batch
+        """Columns, in which text that stands for a missing value is none: Arrow sees to that in numbers alone."""
+        return [_without(column, self.text.missing) for column in table.columns]
 
 
 def consecutive_groups(sizes: Sequence[int], most: int) -> Iterator[range]:
@@ -268,6 +303,14 @@ def consecutive_groups(sizes: Sequence[int], most: int) -> Iterator[range]:
 def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A table with the columns and types of a schema."""
     return pa.Table.from_arrays([_cast(table[field.name], field.type) for field in schema], schema=schema)
+
+
+def _without(column: Any, missing: Sequence[str]) -> Any:  # noqa: ANN401  an array or a ChunkedArray
+    """A column without text that stands for missing values."""
+    if not missing or column.type != pa.string():
+        return column
+    stands_for_it = compute.is_in(column, value_set=pa.array(missing, pa.string()))
+    return compute.if_else(stands_for_it, pa.scalar(None, pa.string()), column)
 
 
 def _cast(column: Any, to: pa.DataType) -> Any:  # noqa: ANN401  pyarrow.ChunkedArray, which has no annotations
