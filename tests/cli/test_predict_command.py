@@ -137,3 +137,13 @@ class TestPredict:
         regressor.fit(new, new["east"].to_numpy()).save(folder / "bare")
         assert run("predict", folder / "bare", folder / "new.csv", "--out", folder / "bare.csv")[0] == 0
         np.testing.assert_allclose(predicted(folder / "bare.csv")["mean"], regressor.predict(new), rtol=1e-9)
+
+    def test_what_fit_never_saw_is_told_once_of_all_batches(self, folder, monkeypatch, tmp_path):
+        new = pq.read_table(folder / "new.parquet")
+        new = new.set_column(new.column_names.index("colour"), "colour", pa.array(["pink", "red", "blue"] * 100))
+        pq.write_table(new, tmp_path / "new.parquet")
+        monkeypatch.setattr("ssgp.tables.files.TableSource.batches.__defaults__", (None, 64))
+        code, _, err = run("predict", folder / "m", tmp_path / "new.parquet", "--out", tmp_path / "out.csv")
+        assert code == 0
+        assert err.count("ssgp: warning: ") == 1
+        assert "'colour' in 100 of 300 (33.3%)" in err

@@ -1,6 +1,7 @@
 """``ssgp evaluate``: scores of a saved model on rows that have targets, and the model recalibrated on them."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from ssgp.distributions.recalibrated import LEAST_ROWS, MOST_ROWS, RecalibratedR
 from ssgp.distributions.recalibration import Recalibration
 from ssgp.saving.model_files import read_summary, save
 from ssgp.tables.csv_text import CsvText
+from ssgp.tables.input_warnings import told_once, untold
 
 __all__ = ["EvaluateOptions", "evaluate_command"]
 
@@ -43,8 +45,10 @@ def evaluate_command(options: EvaluateOptions, output: Output) -> int:
     predictors = {"model": saved.with_jobs(options.jobs)}
     with output.warnings_as_messages(), output.progress() as display, saved.column_names_in_errors(table.target):
         if options.calibrate:
-            predictors["recalibrated"] = _recalibrate(predictors["model"], table)
-        scores, n_missing = _score_all(predictors, table, (mean, std), display)
+            with untold():
+                predictors["recalibrated"] = _recalibrate(predictors["model"], table)
+        with told_once():
+            scores, n_missing = _score_all(predictors, table, (mean, std), display)
     if n_missing:
         output.warn(f"{amount(n_missing, 'row')} left out, where the target {table.target!r} is missing")
     results: dict[str, Any] = {name: scored.summary() for name, scored in scores.items()}
@@ -105,7 +109,9 @@ def _score_all(
         if len(y):
             X = first.encode(rows)
             for name, predictor in predictors.items():
-                scores[name].add(y, scorer(predictor, X, y))
+                # The recalibrated model takes the same rows, as the model does.
+                with nullcontext() if predictor is first else untold():
+                    scores[name].add(y, scorer(predictor, X, y))
             scores["baseline"].add(y, score_constant(y, *moments))
         display("row", scores["baseline"].n_rows + n_missing, n_rows)
     table.check_not_empty(scores["baseline"].n_rows)

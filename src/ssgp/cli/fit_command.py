@@ -26,6 +26,7 @@ from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encoding_fit import KINDS
 from ssgp.tables.encodings import Dropped
 from ssgp.tables.files import TableSource
+from ssgp.tables.input_warnings import told_once
 
 __all__ = ["FitOptions", "fit_command"]
 
@@ -84,7 +85,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
     results |= read_summary(options.out)
     text = [_columns_text(model.encoder_), _training_text(options.model, results["training"], seconds)]
     if options.hold_out:
-        results["held_out"] = _score_held_out(Predictor(model, notes), table)
+        with output.warnings_as_messages(), told_once():
+            results["held_out"] = _score_held_out(Predictor(model, notes), table)
         text.append(_held_out_text(results["held_out"], table.n_rows - table.n_training, roles.weight))
     end = ", stopped by Ctrl-C: it has learned less than it could" if interrupted else ""
     text.append(f"Saved to {options.out} after {duration(time.perf_counter() - started)}{end}")

@@ -24,6 +24,7 @@ from ssgp.tables.arrow_columns import Column
 from ssgp.tables.csv_text import CsvText
 from ssgp.tables.files import TableSource, check_columns
 from ssgp.tables.formats import Types
+from ssgp.tables.input_warnings import told_once
 from ssgp.tables.writing import check_output, write_table
 
 __all__ = ["PredictOptions", "predict_command"]
@@ -62,7 +63,7 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     types = kept_types(given, kept) if holds_types(options.out) else {}
     source = source.with_types({**source.types, **{name: types[name] for name in set(types) - set(predictor.inputs)}})
     started = time.perf_counter()
-    with output.warnings_as_messages(), output.progress() as display:
+    with output.warnings_as_messages(), told_once(), output.progress() as display:
         n_rows = write_table(_predicted_tables(predictor, source, kept, types, predictions, display), options.out)
     seconds, columns = time.perf_counter() - started, [*kept, *predictions.names]
     results = {"out": options.out, "rows": n_rows, "columns": columns, "seconds": round(seconds, 3)}

@@ -16,14 +16,14 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target
 from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
-from ssgp._utils.warning import warn_user
 from ssgp.saving.contents import list_of, made_of, mapping_of, optional, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import Column, family, is_array, named_arrow_errors, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
 from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, Ordinal, TargetMeans, Time, n_unknown
-from ssgp.tables.text_reading import ORDERS, READINGS, TextReading, read_as, read_text
+from ssgp.tables.input_warnings import tell_unknown, tell_unreadable
+from ssgp.tables.text_reading import ORDERS, READINGS, read_as, read_text
 
 __all__ = ["TableEncoder"]
 
@@ -364,27 +364,18 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         reading = read_as(column, self._readings.get(name, self._families[name])) or read_text(column, self.dates)
         if reading is None or family(reading.values.type) not in ("nothing", self._families[name]):
             return column
-        if reading.n_unreadable and not told:
-            _warn_of_unreadable(name, reading)
+        if not told:
+            tell_unreadable(name, reading)
         return reading.values
 
     def warn_of_unknown(self, X: Any) -> None:  # noqa: ANN401
-        """Warn, once, of columns that are missing in some rows and never were in fit, or have new categories."""
+        """Tell, once, of columns that are missing in some rows and never were in fit, or have new categories."""
         table = to_table(X)
         if not table.num_rows:
             return
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
         counts = {column.name: n_unknown(column, self._column(table, column.name, told=True)) for column in used}
-        parts = [
-            f"{name!r} in {count:,} of {table.num_rows:,} ({count / table.num_rows:.1%})"
-            for name, count in counts.items()
-            if count
-        ]
-        if parts:
-            warn_user(
-                "rows are predicted from values that fit never saw, or that are missing where none were in fit: column "
-                f"{', '.join(parts)}. A median or a mean stands for them, and intervals of these rows may be too narrow"
-            )
+        tell_unknown(counts, table.num_rows)
 
     def as_read(self, table: pa.Table) -> pa.Table:
         """An Arrow table whose text is numbers and times in the columns that held these in fit."""
@@ -431,20 +422,10 @@ def _read_texts(table: pa.Table, kinds: dict[str, str], dates: str) -> tuple[pa.
         reading = read_text(table.column(i), dates)
         if reading is None or (chosen == "time" and reading.how == "numbers"):
             continue
-        if reading.n_unreadable:
-            _warn_of_unreadable(field.name, reading)
+        tell_unreadable(field.name, reading)
         table = table.set_column(i, field.name, reading.values)
         readings[field.name] = reading.how
     return table, readings
-
-
-def _warn_of_unreadable(name: str, reading: TextReading) -> None:
-    what = "numbers" if reading.how == "numbers" else "times"
-    warn_user(
-        f"column {name!r} is text that reads as {what}, but for {reading.n_unreadable:,} of {reading.n_present:,} "
-        f"values ({reading.n_unreadable / reading.n_present:.2%}), such as {reading.example!r}, which are taken as "
-        f"missing; kinds={{{name!r}: 'category'}} takes the text as it is"
-    )
 
 
 def _distinct(names: list[str]) -> list[str]:

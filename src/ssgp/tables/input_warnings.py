@@ -1,0 +1,115 @@
+"""Warnings of values that are not as in fit: at once, or once for all batches of a table."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+
+from ssgp._utils.warning import warn_user
+from ssgp.tables.text_reading import TextReading
+
+__all__ = ["tell_unknown", "tell_unreadable", "told_once", "untold"]
+
+
+@dataclass
+class _Told:
+    """What there is to tell of a table.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that were looked at.
+    unknown : Counter
+        Rows whose values fit never saw, by column.
+    unreadable : dict of TextReading
+        Text that was read as numbers or times, by column, with the counts of all batches.
+    """
+
+    n_rows: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    unreadable: dict[str, TextReading] = field(default_factory=dict)
+
+    def add(self, name: str, reading: TextReading) -> None:
+        """Count the values of a batch."""
+        before = self.unreadable.get(name)
+        if before is not None:
+            reading = replace(
+                reading,
+                n_unreadable=before.n_unreadable + reading.n_unreadable,
+                n_present=before.n_present + reading.n_present,
+                example=before.example if before.n_unreadable else reading.example,
+            )
+        self.unreadable[name] = reading
+
+    def warn(self) -> None:
+        """Warn of what there is to tell."""
+        for name, reading in self.unreadable.items():
+            if reading.n_unreadable:
+                _warn_of_unreadable(name, reading)
+        if self.unknown.total():
+            _warn_of_unknown(self.unknown, self.n_rows)
+
+
+_TOLD: ContextVar[_Told | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """Context of the batches of a table, at whose end all that there is to tell of their values is told."""
+    with _collected() as told:
+        yield
+    told.warn()
+
+
+@contextmanager
+def untold() -> Iterator[None]:
+    """Context of rows that have been told of already."""
+    with _collected():
+        yield
+
+
+@contextmanager
+def _collected() -> Iterator[_Told]:
+    told = _Told()
+    token = _TOLD.set(told)
+    try:
+        yield told
+    finally:
+        _TOLD.reset(token)
+
+
+def tell_unreadable(name: str, reading: TextReading) -> None:
+    """Tell of text that reads as no numbers, or times, in a column that holds these."""
+    told = _TOLD.get()
+    if told is not None:
+        told.add(name, replace(reading, values=None))
+    elif reading.n_unreadable:
+        _warn_of_unreadable(name, reading)
+
+
+def tell_unknown(counts: Mapping[str, int], n_rows: int) -> None:
+    """Tell of so many rows, by column, of these whose values fit never saw."""
+    told = _TOLD.get()
+    if told is not None:
+        told.n_rows += n_rows
+        told.unknown.update(counts)
+    elif any(counts.values()):
+        _warn_of_unknown(counts, n_rows)
+
+
+def _warn_of_unreadable(name: str, reading: TextReading) -> None:
+    what = "numbers" if reading.how == "numbers" else "times"
+    warn_user(
+        f"column {name!r} is text that reads as {what}, but for {reading.n_unreadable:,} of {reading.n_present:,} "
+        f"values ({reading.n_unreadable / reading.n_present:.2%}), such as {reading.example!r}, which are taken as "
+        f"missing; kinds={{{name!r}: 'category'}} takes the text as it is"
+    )
+
+
+def _warn_of_unknown(counts: Mapping[str, int], n_rows: int) -> None:
+    parts = [f"{name!r} in {count:,} of {n_rows:,} ({count / n_rows:.1%})" for name, count in counts.items() if count]
+    warn_user(
+        "rows are predicted from values that fit never saw, or that are missing where none were in fit: column "
+        f"{', '.join(parts)}. A median or a mean stands for them, and intervals of these rows may be too narrow"
+    )
