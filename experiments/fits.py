@@ -63,7 +63,7 @@ def _trace(suite: Suite, cell: Fit, data: Split, seed: int) -> list[Row]:
 
 
 def _check_complete(iterations: tuple[int, ...], rows: list[Row]) -> None:
-    """Refuse a run that ended early: estimators that are interrupted only warn, and keep the last whole model."""
+    """Refuse a run that ended early."""
     missing = sorted(set(iterations) - {row["iteration"] for row in rows})
     if missing:
         listed = ", ".join(map(str, missing))

@@ -3,10 +3,12 @@
 import shutil
 import subprocess
 from collections import Counter
+from contextlib import contextmanager
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from ssgp import SpectralForestRegressor, SVBSSGPRegressor
 
@@ -43,6 +45,13 @@ def dual_gp(K, K_star, k_star_star, y, noise):
     """Mean and variance of the latent function of an exact GP, by dense matrices."""
     inverse = np.linalg.inv(K + noise * np.eye(len(y)))
     return K_star @ inverse @ y, k_star_star - np.einsum("ij,jk,ik->i", K_star, inverse, K_star)
+
+
+@contextmanager
+def cut_short(message):
+    """Context of a fit that Ctrl-C ends early: it says what is missing, and raises KeyboardInterrupt at its end."""
+    with pytest.warns(ConvergenceWarning, match=message), pytest.raises(KeyboardInterrupt):
+        yield
 
 
 def quick(**settings):

@@ -5,7 +5,7 @@ from math import inf
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from ssgp._utils.budget import Budget, NothingKept, seconds_of
+from ssgp._utils.budget import Budget, FitInterruptedError, NothingKept, interruptible, seconds_of
 
 
 class Kept(NothingKept):
@@ -122,3 +122,41 @@ def test_work_that_is_timed_is_done_once_and_takes_time():
     done = []
     assert 0 < seconds_of(lambda: done.append("work")) < 5
     assert done == ["work"]
+
+
+class TestInterruptible:
+    def fit(self, *presses):
+        """A method that is interrupted in these parts, of three."""
+
+        @interruptible
+        def fit(estimator):
+            for part in range(3):
+                work = interrupted if part in presses else lambda: None
+                Budget().attempt(work, lambda: None, f"part {part} was cut short")
+            estimator.append("fitted")
+            return estimator
+
+        return fit
+
+    def test_nothing_is_raised_where_nothing_was_cut_short(self):
+        assert self.fit()([]) == ["fitted"]
+
+    @pytest.mark.parametrize("part", range(3))
+    def test_all_is_done_before_it_is_raised(self, part):
+        estimator = []
+        with pytest.warns(ConvergenceWarning), pytest.raises(FitInterruptedError):
+            self.fit(part)(estimator)
+        assert estimator == ["fitted"]
+
+    def test_the_next_fit_knows_nothing_of_it(self):
+        with pytest.warns(ConvergenceWarning), pytest.raises(KeyboardInterrupt):
+            self.fit(0)([])
+        assert self.fit()([]) == ["fitted"]
+
+    def test_other_errors_pass(self):
+        @interruptible
+        def fit():
+            Budget().attempt(interrupted, lambda: 1 / 0, "cut short")
+
+        with pytest.warns(ConvergenceWarning), pytest.raises(ZeroDivisionError):
+            fit()

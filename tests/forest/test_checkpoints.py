@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from helpers import wavy
+from helpers import cut_short, wavy
 from ssgp import SpectralForestRegressor
 from ssgp.forest import builder
 from ssgp.forest.learning import FrequencyLearner
@@ -100,7 +99,7 @@ def test_learning_that_was_cut_short_is_not_kept(table, tmp_path, monkeypatch):
 
     X, y = table
     monkeypatch.setattr(Learner, "learn", interrupt)
-    with pytest.warns(UserWarning, match="learning was interrupted"):
+    with cut_short("learning was interrupted"):
         SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
     monkeypatch.undo()
@@ -120,7 +119,7 @@ def test_trees_that_follow_from_an_interrupt_are_not_kept(table, tmp_path, monke
         return usual(*arguments)
 
     monkeypatch.setattr(builder, "fit_tree", press)
-    with pytest.warns(UserWarning, match="interrupted after 1 of 3 trees"):
+    with cut_short("interrupted after 1 of 3 trees"):
         SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
     kept = {path.name for path in tmp_path.iterdir()}
     assert kept == {"fit.json", "learned.safetensors", "fold-0-0.safetensors"}
@@ -204,8 +203,8 @@ def test_an_interrupt_does_not_mix_what_was_kept_with_another_kernel(table, tmp_
         raise KeyboardInterrupt
 
     monkeypatch.setattr(FrequencyLearner, "_bound_after", interrupt)
-    with pytest.warns(ConvergenceWarning, match="interrupted while the kernel was chosen"):
-        again = SpectralForestRegressor(**settings).fit(X, y, checkpoint=tmp_path)
+    with cut_short("interrupted while the kernel was chosen"):
+        (again := SpectralForestRegressor(**settings)).fit(X, y, checkpoint=tmp_path)
     plain = SpectralForestRegressor(**SETTINGS).fit(X, y)
     assert again.kernel_ == plain.kernel_
     np.testing.assert_array_equal(again.predict(X), plain.predict(X))

@@ -1,13 +1,13 @@
 """Forests cut short, by Ctrl-C or by a time limit."""
 
 import signal
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 
-from helpers import small_forest, wavy
+from helpers import cut_short, small_forest, wavy
+from ssgp import SpectralForestRegressor
 from ssgp.forest import builder
 from ssgp.forest.fitted import Forest
 from ssgp.forest.nodes import fit_tree
@@ -45,8 +45,8 @@ class TestInterrupts:
             raise KeyboardInterrupt
 
         self.stop_at(monkeypatch, 25, press)
-        with pytest.warns(ConvergenceWarning, match="interrupted after 25 of at most 60 steps"):
-            model = small_forest().fit(X, y)
+        with cut_short("interrupted after 25 of at most 60 steps"):
+            (model := small_forest()).fit(X, y)
         assert model.n_iter_ == len(model.bound_trace_) == 25
         self.stop_at(monkeypatch, 25, lambda: True)
         np.testing.assert_array_equal(model.predict(X), small_forest().fit(X, y).predict(X))
@@ -54,8 +54,8 @@ class TestInterrupts:
     def test_a_real_sigint_does(self, monkeypatch):
         X, y, _ = wavy(400)
         self.stop_at(monkeypatch, 25, lambda: signal.raise_signal(signal.SIGINT))
-        with pytest.warns(ConvergenceWarning, match="learning was interrupted"):
-            model = small_forest().fit(X, y)
+        with cut_short("learning was interrupted"):
+            (model := small_forest()).fit(X, y)
         assert model.n_iter_ < 60
         assert np.isfinite(model.predict(X)).all()
 
@@ -65,8 +65,8 @@ class TestInterrupts:
         """Ten folds of three trees and three for good: the first, another, one in a later fold, the last."""
         X, y, latent = wavy(400)
         self.interrupt_trees(monkeypatch, call)
-        with pytest.warns(ConvergenceWarning, match=r"interrupted after \d of 3 trees"):
-            model = small_forest(**settings).fit(X, y)
+        with cut_short(r"interrupted after \d of 3 trees"):
+            (model := small_forest(**settings)).fit(X, y)
         assert 1 <= model.n_trees_ < 3
         assert rmse(latent, model.predict(X)) < 0.2
         assert np.isfinite(model.predict_interval(X)).all()
@@ -84,8 +84,8 @@ class TestInterrupts:
             return usual(*arguments)
 
         monkeypatch.setattr(builder, "fit_trees", interrupted)
-        with pytest.warns(ConvergenceWarning, match="interrupted after 0 of . trees; the forest is made of one"):
-            model = small_forest().fit(X, y)
+        with cut_short("interrupted after 0 of . trees; the forest is made of one"):
+            (model := small_forest()).fit(X, y)
         assert model.n_trees_ == 1
         assert rmse(latent, model.predict(X)) < 0.3
 
@@ -93,8 +93,8 @@ class TestInterrupts:
         """Ctrl-C in one fold leaves it fewer trees than those before had."""
         X, y, _ = wavy(400)
         self.interrupt_trees(monkeypatch, 8)
-        with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 trees"):
-            model = small_forest().fit(X, y)
+        with cut_short("interrupted after 1 of 3 trees"):
+            (model := small_forest()).fit(X, y)
         # The mean of few trees, on rows that calibrated it when they were held out: a few percent of coverage.
         low, high = model.predict_interval(X, 0.9).T
         assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.92, abs=0.06)
@@ -110,8 +110,8 @@ class TestInterrupts:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(f"ssgp.forest.builder.{learned}", interrupted)
-        with pytest.warns(ConvergenceWarning, match=f"interrupted while .* {message}"):
-            model = small_forest(correct=True).fit(X, y)
+        with cut_short(f"interrupted while .* {message}"):
+            (model := small_forest(correct=True)).fit(X, y)
         assert rmse(latent, model.predict(X)) < 0.2
         assert np.isfinite(model.predict_interval(X)).all()
 
@@ -128,9 +128,9 @@ class TestInterrupts:
 
         monkeypatch.setattr(Forest, "all_components", interrupted)
         model = small_forest()
-        given_up = pytest.raises(KeyboardInterrupt) if n_pressed == 2 else nullcontext()
-        with pytest.warns(ConvergenceWarning, match="the trees that stand are still chosen"), given_up:
+        with cut_short("the trees that stand are still chosen"):
             model.fit(X, y)
+        assert hasattr(model, "posterior_") == (n_pressed == 1)
         if n_pressed == 1:
             assert rmse(latent, model.predict(X)) < 0.2
 
@@ -141,15 +141,15 @@ class TestInterrupts:
             raise KeyboardInterrupt
 
         monkeypatch.setattr("ssgp.spectrum.trainer.Trainer.probe", interrupted)
-        with pytest.warns(ConvergenceWarning, match="interrupted while the kernel was chosen"):
-            model = small_forest(kernel="auto", tol=None).fit(X, y)
+        with cut_short("interrupted while the kernel was chosen"):
+            (model := small_forest(kernel="auto", tol=None)).fit(X, y)
         assert model.kernel_ == "squared-exponential"
 
     def test_ctrl_c_while_rows_are_added(self, monkeypatch):
         X, y, latent = wavy(600)
         model = small_forest(keep_rows=True, leaf_size=400).fit(X[:400], y[:400])
         self.interrupt_trees(monkeypatch, 2)
-        with pytest.warns(ConvergenceWarning, match="interrupted after 1 of 3 trees"):
+        with cut_short("interrupted after 1 of 3 trees"):
             model.partial_fit(X[400:], y[400:])
         assert model.n_trees_ == len(model._fitted.forest.trees) == 1
         assert rmse(latent, model.predict(X)) < 0.5
@@ -158,7 +158,25 @@ class TestInterrupts:
         X, y, _ = wavy(400)
         self.interrupt_trees(monkeypatch, 1, 2)
         model = small_forest()
-        with pytest.warns(ConvergenceWarning, match="Interrupt again to give up"), pytest.raises(KeyboardInterrupt):
+        with cut_short("Interrupt again to give up"):
             model.fit(X, y)
         assert not hasattr(model, "posterior_")
         assert not hasattr(model, "n_features_in_")
+
+    def test_a_search_stops_too(self, monkeypatch):
+        """Ctrl-C in its second fit, of six: no third one begins."""
+        X, y, _ = wavy(200)
+        fits, usual = [], SpectralForestRegressor.fit
+
+        def counted(self, *arguments, **settings):
+            fits.append(self)
+            if len(fits) == 2:
+                TestInterrupts().stop_at(monkeypatch, 5, lambda: signal.raise_signal(signal.SIGINT))
+            return usual(self, *arguments, **settings)
+
+        monkeypatch.setattr(SpectralForestRegressor, "fit", counted)
+        search = GridSearchCV(small_forest(max_iter=10), {"n_frequencies": [4, 8]}, cv=3)
+        with cut_short("learning was interrupted"):
+            search.fit(X, y)
+        assert len(fits) == 2
+        assert np.isfinite(fits[1].predict(X)).all()

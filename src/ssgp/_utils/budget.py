@@ -1,22 +1,53 @@
 """The budget of a fit: time left, finished parts to keep, hooks to tell, and a way out when it is cut short."""
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from math import inf
 from time import monotonic
-from typing import Any, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
 from ssgp._utils.progress import StepHooks
 from ssgp._utils.warning import warn_user
 
-__all__ = ["Budget", "Kept", "NothingKept", "seconds_of"]
+__all__ = ["Budget", "FitInterruptedError", "Kept", "NothingKept", "interruptible", "seconds_of"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+# Whether Ctrl-C cut short a part of the fit, one truth value per fit.
+_INTERRUPTED: ContextVar[list[bool] | None] = ContextVar("interrupted", default=None)
 
 # What a coarse clock may take for no time at all.
 LEAST_SECONDS = 1e-3
+
+
+class FitInterruptedError(KeyboardInterrupt):
+    """Ctrl-C ended a fit early; the estimator is fitted with what was learned until then."""
+
+
+def interruptible(fit: Callable[P, T]) -> Callable[P, T]:
+    """A method that fits, and raises `FitInterruptedError` at its end where Ctrl-C cut short a part of it.
+
+    The estimator is whole then; a search, a loop or a script that fitted it stops, as it was told to.
+    """
+
+    @wraps(fit)
+    def whole_and_raised(*arguments: P.args, **settings: P.kwargs) -> T:
+        interrupted: list[bool] = []
+        token = _INTERRUPTED.set(interrupted)
+        try:
+            result = fit(*arguments, **settings)
+        finally:
+            _INTERRUPTED.reset(token)
+        if interrupted:
+            raise FitInterruptedError("the fit was interrupted; the estimator is fitted with what was learned")
+        return result
+
+    return whole_and_raised
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -109,11 +140,14 @@ class Budget:
     def attempt(self, work: Callable[[], T], otherwise: Callable[[], T], message: str | Callable[[], str]) -> T:
         """What `work` returns or, where Ctrl-C cuts it short, what `otherwise` does, with a warning.
 
-        A second Ctrl-C, during `otherwise`, is obeyed.
+        A second Ctrl-C, during `otherwise`, is obeyed at once, the first at the end of the fit that is `interruptible`.
         """
         try:
             return work()
         except KeyboardInterrupt:
             self.kept.close()
+            interrupted = _INTERRUPTED.get()
+            if interrupted is not None:
+                interrupted.append(True)
             warn_user(message if isinstance(message, str) else message(), ConvergenceWarning)
             return otherwise()

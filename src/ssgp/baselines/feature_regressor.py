@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.budget import Budget
+from ssgp._utils.budget import Budget, interruptible
 from ssgp._utils.checks import N_JOBS, columns_unchanged_on_error
 from ssgp._utils.progress import CallbackSupportMixin, Monitor, StepHooks
 from ssgp._utils.warning import warn_user
@@ -138,6 +138,7 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         return {"_weights": weights, "_bound": bound - model.features.divergence()[0]}
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @interruptible
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, monitor: Monitor | None = None
     ) -> Self:

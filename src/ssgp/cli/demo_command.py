@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.budget import FitInterruptedError
 from ssgp._utils.progress import observed
 from ssgp.cli.errors import INTERRUPTED
-from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.output import Output, duration, table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.cli.scores import RowScorer, Scores, score_constant
@@ -32,17 +32,16 @@ def demo_command(max_time: float, rows: int | None, jobs: int | None, output: Ou
     )
     model = SpectralForestRegressor(max_time=max_time, random_state=0, n_jobs=-1 if jobs is None else jobs)
     started = time.perf_counter()
-    with (
-        InterruptCounter() as interrupts,
-        output.warnings_as_messages(),
-        output.progress() as display,
-        observed(display),
-    ):
-        model.fit(X, y)
+    interrupted = False
+    with output.warnings_as_messages(), output.progress() as display, observed(display):
+        try:
+            model.fit(X, y)
+        except FitInterruptedError:
+            interrupted = True
     seconds = time.perf_counter() - started
     results = {"seconds": seconds, **_score(model, flights, y), "examples": _examples(model, flights)}
     output.answer(results, _text(results))
-    return INTERRUPTED if interrupts.pressed else 0
+    return INTERRUPTED if interrupted else 0
 
 
 def _score(model: SpectralForestRegressor, flights: Split, y_train: Array) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ssgp._utils.budget import FitInterruptedError
 from ssgp._utils.progress import observed
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line, os_error_text
-from ssgp.cli.interrupts import InterruptCounter
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.output_paths import check_not_an_input, check_out
@@ -176,14 +176,16 @@ def _fit(model: Any, table: TrainingTable, options: FitOptions, output: Output) 
     if options.checkpoint is not None:
         fit_options["checkpoint"] = options.checkpoint
     with (
-        InterruptCounter() as interrupts,
         output.warnings_as_messages({"sample_weight": f"--weight {options.weight}:"}),
         output.progress() as display,
         observed(display),
         Predictor(model).column_names_in_errors(options.target, options.weight),
     ):
-        table.fit(model, display, fit_options)
-    return time.monotonic() - started, interrupts.pressed > 0
+        try:
+            table.fit(model, display, fit_options)
+        except FitInterruptedError:
+            return time.monotonic() - started, True
+    return time.monotonic() - started, False
 
 
 def _save(model: Any, options: FitOptions, notes: dict[str, Any]) -> None:  # noqa: ANN401

@@ -1,13 +1,13 @@
-"""Ctrl-C, at which regressors return a usable model that a command has to know of, and signals that end a command."""
+"""Signals that end a command."""
 
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn, Self
+from typing import NoReturn
 
-__all__ = ["InterruptCounter", "Terminated", "terminable"]
+__all__ = ["Terminated", "terminable"]
 
 # Those by which a system, or a terminal that is closed, asks a program to end; Windows has not both.
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -53,29 +53,3 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     # Once is enough: a second one must not interrupt the cleaning up.
     signal.signal(number, signal.SIG_IGN)
     raise Terminated(number)
-
-
-class InterruptCounter:
-    """A context that counts presses of Ctrl-C, each of which raises `KeyboardInterrupt` as ever.
-
-    Attributes
-    ----------
-    pressed : int
-        Number of presses so far.
-    """
-
-    def __init__(self) -> None:
-        self.pressed = 0
-
-    def __enter__(self) -> Self:
-        """Begin to count."""
-        self._before = signal.signal(signal.SIGINT, self._count)
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        """Leave everything as it was."""
-        signal.signal(signal.SIGINT, self._before)
-
-    def _count(self, number: int, frame: FrameType | None) -> None:
-        self.pressed += 1
-        signal.default_int_handler(number, frame)

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.budget import Budget
+from ssgp._utils.budget import Budget, interruptible
 from ssgp._utils.checks import (
     N_JOBS,
     WeightTotals,
@@ -265,6 +265,7 @@ default="squared-exponential"
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @interruptible
     def fit(
         self,
         X: ArrayLike,
@@ -298,6 +299,7 @@ default="squared-exponential"
             return self._fit(X, y, sample_weight, self.keep_rows, budget)
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @interruptible
     def fit_batches(
         self,
         batches: GivenBatches,
@@ -433,6 +435,7 @@ default="squared-exponential"
         return StepHooks(self, n_steps, attributes, None, self.verbose)
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @interruptible
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, n_steps: int = 0
     ) -> Self:

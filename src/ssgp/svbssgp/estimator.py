@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.budget import interruptible
 from ssgp._utils.checks import N_JOBS, WeightTotals, check_total_weight, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
@@ -276,6 +277,7 @@ class SVBSSGPRegressor(BlockRegressor):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @interruptible
     def fit(
         self,
         X: ArrayLike,
@@ -287,7 +289,7 @@ class SVBSSGPRegressor(BlockRegressor):
     ) -> Self:
         """Learn the posterior and the local models.
 
-        Ctrl-C ends training after the last completed step and leaves a usable model.
+        Ctrl-C ends training after the last completed step; the model is usable once the `KeyboardInterrupt` is raised.
 
         Parameters
         ----------
@@ -352,6 +354,7 @@ class SVBSSGPRegressor(BlockRegressor):
         return Fit(learner, context, parameters, rows, blocking, self.n_jobs)
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @interruptible
     def partial_fit(
         self,
         X: ArrayLike,
