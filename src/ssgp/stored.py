@@ -39,6 +39,7 @@ from ssgp.svbssgp.conditional import Conditional
 from ssgp.svbssgp.estimator import SVBSSGPRegressor
 from ssgp.svbssgp.fitted import Context
 from ssgp.svbssgp.local_models import LocalModels
+from ssgp.tables.donors import Donors
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encodings import Dropped, Number, OneHot, Ordinal, TargetMeans, Time
 
@@ -64,7 +65,7 @@ BASELINES = (
 )
 FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest, NoiseShape, NoiseTrend)
 DISTRIBUTIONS = (DistributionPipeline, Recalibration)
-TABLES = (Dropped, Number, OneHot, Ordinal, TargetMeans, Time)
+TABLES = (Donors, Dropped, Number, OneHot, Ordinal, TargetMeans, Time)
 
 
 def _pipeline(value: Any, sizes: Sizes) -> None:  # noqa: ANN401

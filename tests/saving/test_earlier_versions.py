@@ -104,6 +104,7 @@ def test_names_in_files_do_not_change():
         "Context",
         "Correction",
         "DTCRegressor",
+        "Donors",
         "Dropped",
         "ExactGPRegressor",
         "Forest",

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
+from ssgp.distributions.filled import FilledDistribution, InputRows
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.table_regressor import TableRegressor
 from ssgp.rows.standardizer import Standardizer
@@ -48,7 +49,7 @@ class GaussianRegressor(TableRegressor):
     def _latent(self, X: Array, with_variance: bool) -> tuple[Array, Array | None]:
         """Mean and variance of the latent function at standardised rows X (n, d), in the model's units, shapes (n,)."""
 
-    def predict_distribution(self, X: ArrayLike, *, latent: bool = False) -> NormalDistribution:
+    def predict_distribution(self, X: ArrayLike, *, latent: bool = False) -> NormalDistribution | FilledDistribution:
         """Predictive distributions of observations.
 
         Parameters
@@ -60,27 +61,34 @@ class GaussianRegressor(TableRegressor):
 
         Returns
         -------
-        NormalDistribution
+        NormalDistribution, or FilledDistribution where rows have values that fit never saw
             One distribution per row, in the target's units.
         """
-        mean, variance = self._moments(X, with_variance=True)
-        return NormalDistribution(mean, np.sqrt(variance + (0.0 if latent else self.noise_variance_)))
+
+        def predict(rows: Array, numbers: slice | Indices) -> NormalDistribution:
+            mean, variance = self._moments(rows, with_variance=True)
+            return NormalDistribution(mean, np.sqrt(variance + (0.0 if latent else self.noise_variance_)))
+
+        return self._checked(X).distribution(predict)
 
     def _means(self, X: ArrayLike, *, latent: bool = False) -> Array:
-        return self._moments(X, with_variance=False)[0]
+        return self._checked(X).means(lambda rows, _: self._moments(rows, with_variance=False)[0])
+
+    def _checked(self, X: ArrayLike) -> InputRows:
+        """Rows to predict, once there is a model."""
+        check_is_fitted(self, "_units")
+        return self._input_rows(X)
 
     @property
     def _rows_per_chunk(self) -> int:
         """Rows that are predicted together."""
         return ROWS_PER_CHUNK
 
-    def _moments(self, X: ArrayLike, with_variance: bool) -> tuple[Array, Array]:
-        """Mean and variance of the latent function in the target's units, shapes (n,).
+    def _moments(self, X: Array, with_variance: bool) -> tuple[Array, Array]:
+        """Mean and variance of the latent function at rows X (n, d) in the target's units, shapes (n,).
 
         The variances are zeros without `with_variance`.
         """
-        check_is_fitted(self, "_units")
-        X = self._input_rows(X)
         mean, variance = np.empty(len(X)), np.zeros(len(X))
         for start in range(0, len(X), self._rows_per_chunk):
             chunk = slice(start, start + self._rows_per_chunk)

@@ -1,6 +1,7 @@
 """Predictions: distributions of rows, the methods that every regressor has, and recalibration."""
 
 from ssgp.distributions.base import Distribution
+from ssgp.distributions.filled import FilledDistribution
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.pipeline import Pipeline
 from ssgp.distributions.recalibrated import RecalibratedRegressor, recalibrate
@@ -10,6 +11,7 @@ from ssgp.distributions.student_mixture import StudentMixture
 
 __all__ = [
     "Distribution",
+    "FilledDistribution",
     "NormalDistribution",
     "Pipeline",
     "RecalibratedRegressor",

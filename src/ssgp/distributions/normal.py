@@ -82,8 +82,12 @@ class NormalDistribution(StretchableDistribution):
 
     def with_tails(self, dof: float) -> StudentMixture:
         """Student-t distributions of at most `dof` degrees of freedom."""
+        return self.as_students().with_tails(dof)
+
+    def as_students(self) -> StudentMixture:
+        """Student-t distributions of so many degrees of freedom that they are nearly the same."""
         location, scale = self.location[None], self.scale[None]
-        return StudentMixture(location, scale, np.full_like(location, MOST_DOF)).with_tails(dof)
+        return StudentMixture(location, scale, np.full_like(location, MOST_DOF))
 
     def _quantile(self, level: float) -> Array:
         return self.location + self.scale * ndtri(level)

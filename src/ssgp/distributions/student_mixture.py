@@ -133,6 +133,10 @@ class StudentMixture(StretchableDistribution):
         above = half_line_integral(integrand, scale)
         return half_line_integral(lambda distance, rows: integrand(-distance, rows), scale), above
 
+    def as_students(self) -> "StudentMixture":
+        """The same distributions."""
+        return self
+
     def with_tails(self, dof: float) -> "StudentMixture":
         """The mixtures with heavier tails, of at most `dof` degrees of freedom."""
         return replace(self, dof=combined_dof(self.dof, dof))

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_blocks, check_inputs, check_rows, check_target, check_weights
+from ssgp.distributions.filled import InputRows
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.saving.contents import Relations, Rule, Sizes, either, made_of, mapping_of, optional, plain, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
@@ -67,16 +68,16 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
             return check_rows(self, X, y, sample_weight, blocks, reset=False, whole=False)
         return _encoded_rows(lambda rows, _: encoder.transform(rows), X, y, sample_weight, blocks, whole=False)
 
-    def _input_rows(self, X: Any) -> Array:  # noqa: ANN401
-        """Rows to predict, in numbers, shape (n, d)."""
+    def _input_rows(self, X: Any) -> InputRows:  # noqa: ANN401
+        """Rows to predict, in numbers, and what they do not tell."""
         encoder = self._fitted_encoder
         if encoder is None:
-            return check_inputs(self, X)
+            return InputRows(check_inputs(self, X))
         rows = encoder.transform(X)
         if not len(rows):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
-        encoder.warn_of_unknown(X)
-        return rows
+        unknown, donors = encoder.unknown_features(X), encoder.donors
+        return InputRows(rows) if unknown is None or donors is None else InputRows(rows, unknown, donors.fill)
 
     @property
     def _fitted_encoder(self) -> TableEncoder | None:

@@ -30,6 +30,7 @@ from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
 from ssgp._utils.wide import fewer_if_wide
 from ssgp._version import __version__
+from ssgp.distributions.filled import FilledDistribution, InputRows
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
 from ssgp.distributions.training_batches import GivenBatches, encoded_batches
@@ -538,7 +539,7 @@ default="squared-exponential"
             )
         return last
 
-    def predict_distribution(self, X: ArrayLike) -> StudentMixture:
+    def predict_distribution(self, X: ArrayLike) -> StudentMixture | FilledDistribution:
         """Predictive distributions of observations.
 
         Parameters
@@ -548,31 +549,32 @@ default="squared-exponential"
 
         Returns
         -------
-        StudentMixture
+        StudentMixture, or FilledDistribution where rows have values that fit never saw
             A distribution for each row, in the target's units.
         """
-        X = self._checked(X)
-        return self._fitted.distribution(X, self.n_jobs)
+        return self._distribution(self._checked(X))
 
     def noise_variance(self, X: ArrayLike) -> Array:
         """Variance of the noise in the region of each row of X (n, d), shape (n,), in squared target units."""
-        X = self._checked(X)
-        return self._fitted.noise_variance(X, self.n_jobs)
+        return self._checked(X).means(lambda rows, _: self._fitted.noise_variance(rows, self.n_jobs))
 
     def _means(self, X: ArrayLike) -> Array:
-        X = self._checked(X)
-        return self._fitted.means(X, self.n_jobs)
+        return self._checked(X).means(lambda rows, _: self._fitted.means(rows, self.n_jobs))
 
-    def _distributions(self, X: ArrayLike) -> Iterator[StudentMixture]:
-        X = self._checked(X)
+    def _distributions(self, X: ArrayLike) -> Iterator[StudentMixture | FilledDistribution]:
+        rows = self._checked(X)
         at_once = PREDICT_ROWS
-        if len(X) > at_once:
+        if len(rows) > at_once:
             at_once = max(at_once, PREDICT_ROWS_PER_THREAD * n_threads(self.n_jobs))
-        at_once = fewer_if_wide(at_once, X.shape[1])
-        parts = (X[start : start + at_once] for start in range(0, len(X), at_once))
-        return (self._fitted.distribution(part, self.n_jobs) for part in parts)
+        # Each row with gaps is filled in several ways.
+        at_once = at_once if rows.unknown is None else min(at_once, PREDICT_ROWS_PER_THREAD)
+        at_once = fewer_if_wide(at_once, rows.X.shape[1])
+        return (self._distribution(rows[start : start + at_once]) for start in range(0, len(rows), at_once))
 
-    def _checked(self, X: ArrayLike) -> Array:
+    def _distribution(self, rows: InputRows) -> StudentMixture | FilledDistribution:
+        return rows.distribution(lambda X, _: self._fitted.distribution(X, self.n_jobs))
+
+    def _checked(self, X: ArrayLike) -> InputRows:
         """Rows to predict, once there is a model."""
         # Asking scikit-learn takes a tenth of the time of one row's mean.
         if not self.__sklearn_is_fitted__():

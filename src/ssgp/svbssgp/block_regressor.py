@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.progress import CallbackSupportMixin
+from ssgp.distributions.filled import FilledDistribution, InputRows
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.table_regressor import TableRegressor
 from ssgp.rows.blocks import Rows
@@ -58,7 +59,7 @@ class BlockRegressor(CallbackSupportMixin, TableRegressor):
         latent: bool = False,
         gamma: float | None = None,
         blocks: ArrayLike | None = None,
-    ) -> NormalDistribution:
+    ) -> NormalDistribution | FilledDistribution:
         """Predictive distributions of observations: normal, with the mean and variance of the mixture of all draws.
 
         Parameters
@@ -75,30 +76,47 @@ class BlockRegressor(CallbackSupportMixin, TableRegressor):
 
         Returns
         -------
-        NormalDistribution
+        NormalDistribution, or FilledDistribution where rows have values that fit never saw
             One distribution per row, in the target's units.
         """
-        mean, variance, noise = self._moments(X, gamma, blocks, with_variance=True)
+        rows, gamma, indices = self._checked(X, gamma, blocks)
         scale = self._context.units.y_scale
-        return NormalDistribution(mean, scale * np.sqrt(variance + (0.0 if latent else noise)))
+
+        def predict(part: Array, numbers: slice | Indices) -> NormalDistribution:
+            of_part = None if indices is None else indices[numbers]
+            mean, variance, noise = self._moments(part, gamma, of_part, with_variance=True)
+            return NormalDistribution(mean, scale * np.sqrt(variance + (0.0 if latent else noise)))
+
+        return rows.distribution(predict)
 
     def _means(
         self, X: ArrayLike, *, latent: bool = False, gamma: float | None = None, blocks: ArrayLike | None = None
     ) -> Array:
-        return self._moments(X, gamma, blocks, with_variance=False)[0]
+        rows, gamma, indices = self._checked(X, gamma, blocks)
+
+        def predict(part: Array, numbers: slice | Indices) -> Array:
+            of_part = None if indices is None else indices[numbers]
+            return self._moments(part, gamma, of_part, with_variance=False)[0]
+
+        return rows.means(predict)
+
+    def _checked(
+        self, X: ArrayLike, gamma: float | None, blocks: ArrayLike | None
+    ) -> tuple[InputRows, float, Indices | None]:
+        """Rows to predict, the test conditional, and the rows' blocks (n,) where they are given."""
+        check_is_fitted(self, "_conditional")
+        rows = self._input_rows(X)
+        gamma = check_gamma(self.gamma if gamma is None else gamma, self._parameters.layout.n_weights == 0)
+        return rows, gamma, None if blocks is None else self._context.block_indices(blocks, rows.X)
 
     def _moments(
-        self, X: ArrayLike, gamma: float | None, blocks: ArrayLike | None, with_variance: bool
+        self, X: Array, gamma: float, indices: Indices | None, with_variance: bool
     ) -> tuple[Array, Array, Array]:
         """Means in the target's units, and variances of latent function and noise in the model's, shapes (n,).
 
-        The variances are zeros without `with_variance`.
+        Of rows X (n, d) in blocks of these numbers (n,), or in the nearest. The variances are zeros without
+        `with_variance`.
         """
-        check_is_fitted(self, "_conditional")
-        X = self._input_rows(X)
-        local = self._parameters.layout.n_weights == 0
-        gamma = check_gamma(self.gamma if gamma is None else gamma, local)
-        indices = None if blocks is None else self._context.block_indices(blocks, X)
         units = self._context.units
         mean, variance, noise = np.empty(len(X)), np.zeros(len(X)), np.zeros(len(X))
         for start in range(0, len(X), ROWS_PER_CHUNK):

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.checks import check_target
 from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
@@ -20,8 +20,9 @@ from ssgp.saving.contents import list_of, made_of, mapping_of, optional, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import Column, family, is_array, named_arrow_errors, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
+from ssgp.tables.donors import Donors, n_donors
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
-from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, Ordinal, TargetMeans, Time, n_unknown
+from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, Ordinal, TargetMeans, Time, unknown_values
 from ssgp.tables.input_warnings import tell_unknown, tell_unreadable
 from ssgp.tables.text_reading import ORDERS, READINGS, read_as, read_text
 
@@ -36,6 +37,8 @@ def _check_columns(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
     yield given is None or [*given] == names, "columns must have the names that they had in fit"
     yield parts._readings is None or set(parts._readings) <= set(names), "text that is read must be of columns"
     yield any(not isinstance(column, Dropped) for column in parts.columns_), "a column must be left"
+    n_features = sum(len(column.feature_names()) for column in parts.columns_)
+    yield parts._donors is None or parts._donors.rows.shape[1] == n_features, "donors must have all features"
 
 
 @stored_estimator(
@@ -43,7 +46,7 @@ def _check_columns(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
         "columns_": list_of(made_of(Dropped, Number, OneHot, Ordinal, TargetMeans, Time), least=1),
         "_families": mapping_of(text()),
     },
-    optional_parts={"_readings": mapping_of(text(*READINGS))},
+    optional_parts={"_readings": mapping_of(text(*READINGS)), "_donors": made_of(Donors)},
     settings={"kinds": optional(mapping_of(text()))},
     relations=_check_columns,
 )
@@ -121,6 +124,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     feature_names_in_: NDArray[Any]
     _families: dict[str, str]
     _readings: dict[str, str]
+    _donors: Donors
 
     def __init__(
         self,
@@ -246,6 +250,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         vars(self).pop("feature_names_in_", None)
         if named:
             self.feature_names_in_ = np.array(table.column_names, dtype=object)
+        # Encoded as new rows are: without cross-fitting.
+        chosen = random_rows(table.num_rows, n_donors(encoded.shape[1]), self.random_state)
+        self._donors = Donors(self._encode(table.take(chosen), told=True))
         return encoded
 
     def _encode_batches(
@@ -368,14 +375,24 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
             tell_unreadable(name, reading)
         return reading.values
 
-    def warn_of_unknown(self, X: Any) -> None:  # noqa: ANN401
-        """Tell, once, of columns that are missing in some rows and never were in fit, or have new categories."""
+    def unknown_features(self, X: Any) -> Mask | None:  # noqa: ANN401
+        """Features that rows of X do not tell, shape (n, k), None where they tell all; a warning names the columns.
+
+        They are those of columns that are missing in a row and never were in fit, or that have a new category.
+        """
         table = to_table(X)
-        if not table.num_rows:
-            return
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
-        counts = {column.name: n_unknown(column, self._column(table, column.name, told=True)) for column in used}
-        tell_unknown(counts, table.num_rows)
+        masks = [unknown_values(column, self._column(table, column.name, told=True)) for column in used]
+        counts = {column.name: int(mask.sum()) for column, mask in zip(used, masks, strict=True)}
+        tell_unknown(counts, table.num_rows, self.donors is not None)
+        if not any(counts.values()):
+            return None
+        return np.repeat(np.stack(masks, axis=1), [len(column.feature_names()) for column in used], axis=1)
+
+    @property
+    def donors(self) -> Donors | None:
+        """Some rows of fit, from which unknown features are taken; None in a file of an earlier version."""
+        return getattr(self, "_donors", None)
 
     def as_read(self, table: pa.Table) -> pa.Table:
         """An Arrow table whose text is numbers and times in the columns that held these in fit."""

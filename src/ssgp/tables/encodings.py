@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.saving.contents import ContentsError, Sizes, array, flag, integer, number, optional, strings, text, tuple_of
 from ssgp.saving.kinds import stored
 from ssgp.tables.arrow_columns import Column, compute, instants, numbers, texts
@@ -21,8 +21,8 @@ __all__ = [
     "TargetMeans",
     "Time",
     "category_codes",
-    "n_unknown",
     "phases",
+    "unknown_values",
 ]
 
 # Microseconds.
@@ -345,17 +345,17 @@ def category_codes(column: Column, categories: NDArray[Any]) -> Indices:
     return codes
 
 
-def n_unknown(encoding: ColumnEncoding, column: Column) -> int:
-    """Number of values of which fit had none like them: new categories, and missing ones where none were missing."""
+def unknown_values(encoding: ColumnEncoding, column: Column) -> Mask:
+    """Where fit had no values like them: new categories, and missing ones where none were missing, shape (n,)."""
     if isinstance(encoding, OneHot | Ordinal | TargetMeans):
         codes = category_codes(column, encoding.categories)
         missing = codes == len(encoding.categories)
-        return int(np.sum((codes < 0) | (missing & (encoding.n_missing == 0))))
+        return (codes < 0) | (missing & (encoding.n_missing == 0))
     if isinstance(encoding, Number) and not encoding.n_missing:
-        return int(np.isnan(numbers(column, encoding.name)).sum())
+        return np.isnan(numbers(column, encoding.name))
     if isinstance(encoding, Time) and not encoding.n_missing:
-        return int(np.sum(instants(column, encoding.name, encoding.zone)[0] == MISSING_TIME))
-    return 0
+        return instants(column, encoding.name, encoding.zone)[0] == MISSING_TIME
+    return np.zeros(len(column), bool)
 
 
 def phases(clock: NDArray[np.int64]) -> dict[str, Array]:

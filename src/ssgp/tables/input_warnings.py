@@ -24,11 +24,14 @@ class _Told:
         Rows whose values fit never saw, by column.
     unreadable : dict of TextReading
         Text that was read as numbers or times, by column, with the counts of all batches.
+    filled : bool
+        Whether training rows give values for those that are unknown.
     """
 
     n_rows: int = 0
     unknown: Counter[str] = field(default_factory=Counter)
     unreadable: dict[str, TextReading] = field(default_factory=dict)
+    filled: bool = False
 
     def add(self, name: str, reading: TextReading) -> None:
         """Count the values of a batch."""
@@ -48,7 +51,7 @@ class _Told:
             if reading.n_unreadable:
                 _warn_of_unreadable(name, reading)
         if self.unknown.total():
-            _warn_of_unknown(self.unknown, self.n_rows)
+            _warn_of_unknown(self.unknown, self.n_rows, self.filled)
 
 
 _TOLD: ContextVar[_Told | None] = ContextVar("told", default=None)
@@ -88,14 +91,15 @@ def tell_unreadable(name: str, reading: TextReading) -> None:
         _warn_of_unreadable(name, reading)
 
 
-def tell_unknown(counts: Mapping[str, int], n_rows: int) -> None:
-    """Tell of so many rows, by column, of these whose values fit never saw."""
+def tell_unknown(counts: Mapping[str, int], n_rows: int, filled: bool) -> None:
+    """Tell of so many rows, by column, of these whose values fit never saw, and whether they are `filled`."""
     told = _TOLD.get()
     if told is not None:
         told.n_rows += n_rows
         told.unknown.update(counts)
+        told.filled = filled
     elif any(counts.values()):
-        _warn_of_unknown(counts, n_rows)
+        _warn_of_unknown(counts, n_rows, filled)
 
 
 def _warn_of_unreadable(name: str, reading: TextReading) -> None:
@@ -107,9 +111,13 @@ def _warn_of_unreadable(name: str, reading: TextReading) -> None:
     )
 
 
-def _warn_of_unknown(counts: Mapping[str, int], n_rows: int) -> None:
+def _warn_of_unknown(counts: Mapping[str, int], n_rows: int, filled: bool) -> None:
     parts = [f"{name!r} in {count:,} of {n_rows:,} ({count / n_rows:.1%})" for name, count in counts.items() if count]
+    if filled:
+        treatment = "These rows get mixtures over the values that similar training rows have there"
+    else:
+        treatment = "A median or a mean stands for them, and intervals of these rows may be too narrow"
     warn_user(
         "rows are predicted from values that fit never saw, or that are missing where none were in fit: column "
-        f"{', '.join(parts)}. A median or a mean stands for them, and intervals of these rows may be too narrow"
+        f"{', '.join(parts)}. {treatment}"
     )
