@@ -77,6 +77,7 @@ def test_exported_names():
         "TableEncoder",
         "VSSGPRegressor",
         "bases",
+        "importances",
         "load",
         "metrics",
         "recalibrate",

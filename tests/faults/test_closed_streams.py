@@ -37,7 +37,7 @@ FIT = " ".join(["fit train.csv --target height", *QUICK])
         ("ssgp predict m - --out p.csv <&-", 1, "", "ssgp: error: the standard input is closed"),
         ("ssgp inspect m >&-", 0, "", ""),
         ("ssgp inspect missing 2>&-", 1, "", ""),
-        ("ssgp inspect m | head -1; exit ${PIPESTATUS[0]}", None, "m: TableEncoder", ""),
+        ("ssgp inspect m | head -1; exit ${PIPESTATUS[0]}", None, "m: SpectralForestRegressor", ""),
         ("ssgp inspect m --json | true; exit ${PIPESTATUS[0]}", 1, "", ""),
         ("ssgp --help | true; exit ${PIPESTATUS[0]}", 1, "", ""),
         ("ssgp --version > /dev/full", 1, "", "ssgp: error: No space left on device"),

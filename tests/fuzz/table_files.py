@@ -16,8 +16,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from ssgp import TableEncoder
 from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
@@ -25,6 +23,8 @@ from ssgp.cli.columns import ColumnRoles
 from ssgp.cli.errors import CommandError
 from ssgp.cli.targets import numeric_values
 from ssgp.cli.training_tables import StreamedTable, WholeTable
+from ssgp.distributions.table_regressor import TableRegressor
+from ssgp.distributions.training_batches import encoded_batches
 from ssgp.table_files import TableFileError, TableSource, open_table
 from ssgp.tables.usual_types import with_usual_types
 from ssgp.tables.writing import write_table
@@ -280,17 +280,22 @@ def _use(table: pa.Table) -> None:
             _check_written(table, Path(folder) / f"written{suffix}")
 
 
-class Recorder(BaseEstimator):
-    """In the place of a regressor: keeps what it is given."""
+class Recorder(TableRegressor):
+    """In the place of a regressor: keeps what it is given, encoded."""
 
-    def fit(self, X: np.ndarray, y: np.ndarray) -> "Recorder":
+    def __init__(self, encoder: TableEncoder) -> None:
+        self.encoder = encoder
+
+    def fit(self, X: Any, y: np.ndarray) -> "Recorder":
         """Keep a table."""
+        X, y, _, _ = self._training_rows(X, y, None)
         self.rows_ = np.column_stack([X, y])
         return self
 
-    def fit_batches(self, batches: Iterator[tuple[Any, ...]]) -> "Recorder":
+    def fit_batches(self, batches: Callable[[], Iterator[tuple[Any, ...]]], n_rows: int) -> "Recorder":
         """Keep the parts of a table."""
-        self.rows_ = np.concatenate([np.column_stack([X, y]) for X, y, *_ in batches])
+        _, numeric = encoded_batches(batches, self.encoder, n_rows)
+        self.rows_ = np.concatenate([np.column_stack([X, y]) for X, y, *_ in numeric])
         return self
 
 
@@ -309,8 +314,8 @@ def _check_training(path: Path, table: pa.Table) -> None:
 
 def _encoded(training: Any) -> np.ndarray:
     """Encoded rows and targets, as a regressor gets them."""
-    recorder = Recorder()
-    training.fit(Pipeline([("encoder", TableEncoder(max_one_hot=3)), ("regressor", recorder)]), SILENT, {})
+    recorder = Recorder(TableEncoder(max_one_hot=3))
+    training.fit(recorder, SILENT, {})
     return recorder.rows_
 
 

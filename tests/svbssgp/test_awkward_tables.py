@@ -94,7 +94,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match=rf"Input X contains {word} in column 1: 1 of 1500 rows"):
             quick().fit(X, y)
         with pytest.raises(ValueError, match=rf"Input X contains {word} in column 'speed'"):
-            quick().fit(pd.DataFrame(X, columns=pd.Index(["time", "speed"])), y)
+            quick(encoder=None).fit(pd.DataFrame(X, columns=pd.Index(["time", "speed"])), y)
         X[3, 1] = 0.0
         model = quick(max_iter=5).fit(X, y)
         X[4, 0] = bad

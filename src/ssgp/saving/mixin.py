@@ -111,7 +111,9 @@ def stored_estimator(
 
     def decorate(cls: Class) -> Class:
         def parts(model: Any) -> dict[str, Any]:  # noqa: ANN401
-            return {"settings": model._stored_settings(), "fitted": model._stored_attributes()}
+            # Sorted, since the same fit sets its attributes in another order where rows are streamed.
+            fitted_attributes = dict(sorted(model._stored_attributes().items()))
+            return {"settings": model._stored_settings(), "fitted": fitted_attributes}
 
         def check_settings(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
             _check_settings(cls, value, dict(settings or {}))
