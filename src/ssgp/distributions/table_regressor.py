@@ -144,8 +144,13 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
 
 def _columns_for_file(attributes: dict[str, Any], n_inputs: int) -> dict[str, Any]:
     """Attributes without what is the encoder's, or without the encoder where there is none."""
-    left_out = "encoder_" if attributes.get("encoder_") is None else "feature_names_in_"
-    return {name: part for name, part in attributes.items() if name != left_out} | {"n_features_in_": n_inputs}
+    encoder = attributes.get("encoder_")
+    if encoder is None:
+        return {name: part for name, part in attributes.items() if name != "encoder_"} | {"n_features_in_": n_inputs}
+    # Last, in one order: fits of streamed rows set them in another.
+    columns = ("n_features_in_", "feature_names_in_", "encoder_")
+    others = {name: part for name, part in attributes.items() if name not in columns}
+    return {**others, "n_features_in_": n_inputs, "encoder_": encoder}
 
 
 def _checked_encoder(settings: dict[str, Any]) -> TableEncoder:

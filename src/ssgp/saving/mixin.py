@@ -111,9 +111,7 @@ def stored_estimator(
 
     def decorate(cls: Class) -> Class:
         def parts(model: Any) -> dict[str, Any]:  # noqa: ANN401
-            # Sorted, since the same fit sets its attributes in another order where rows are streamed.
-            fitted_attributes = dict(sorted(model._stored_attributes().items()))
-            return {"settings": model._stored_settings(), "fitted": fitted_attributes}
+            return {"settings": model._stored_settings(), "fitted": model._stored_attributes()}
 
         def check_settings(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
             _check_settings(cls, value, dict(settings or {}))
