@@ -160,3 +160,18 @@ class TestInterruptible:
 
         with pytest.warns(ConvergenceWarning), pytest.raises(ZeroDivisionError):
             fit()
+
+
+class TestLeftOut:
+    def test_is_told_once_with_numbers(self):
+        budget = Budget.of(3.0)
+        budget.leave_out(3, 8, "trees")
+        budget.one_of(2).leave_out(1_000, 20_000, "rows")
+        budget.leave_out(0, 5, "folds")
+        with pytest.warns(ConvergenceWarning, match=r"left out: 3 of 8 trees, 1,000 of 20,000 rows$"):
+            budget.warn_of_left_out()
+
+    def test_is_nothing_without_a_limit(self):
+        budget = Budget.of(None)
+        budget.leave_out(3, 8, "trees")
+        budget.warn_of_left_out()

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from scipy.stats import kstest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from helpers import small_forest, wavy
 from ssgp import SpectralForestRegressor
@@ -240,14 +240,18 @@ class TestSettings:
         """Of a fit that takes far longer; the machine may become ten times as slow as it thought it was."""
         X, y, latent = wavy(4000)
         began = time.monotonic()
-        model = SpectralForestRegressor(max_time=1.0, n_jobs=1, random_state=0).fit(X, y)
+        model = SpectralForestRegressor(max_time=1.0, n_jobs=1, random_state=0)
+        with pytest.warns(ConvergenceWarning, match="max_time was too short for everything; left out: "):
+            model.fit(X, y)
         assert time.monotonic() - began < 10.0
         assert 1 <= model.n_iter_ < 1500
         assert rmse(latent, model.predict(X)) < 0.3
 
     def test_almost_no_time_is_enough_for_a_model(self):
         X, y, _ = wavy(500)
-        model = small_forest(max_time=1e-3).fit(X, y)
+        model = small_forest(max_time=1e-3)
+        with pytest.warns(ConvergenceWarning, match="left out: .*2 of 3 trees"):
+            model.fit(X, y)
         assert model.n_iter_ >= 1
         assert model.n_trees_ >= 1
         assert np.isfinite(model.predict_interval(X)).all()
@@ -255,7 +259,9 @@ class TestSettings:
     @pytest.mark.slow
     def test_almost_no_time_is_enough_for_a_large_table(self):
         X, y, latent = wavy(20_000, d=4)
-        model = SpectralForestRegressor(max_time=0.05, n_jobs=1, random_state=0).fit(X, y)
+        model = SpectralForestRegressor(max_time=0.05, n_jobs=1, random_state=0)
+        with pytest.warns(ConvergenceWarning, match="18,000 of 20,000 rows, 15 of 16 trees, the correction"):
+            model.fit(X, y)
         assert rmse(latent[:1000], model.predict(X[:1000])) < 1.0
         assert np.isfinite(model.predict_interval(X[:1000])).all()
 

@@ -107,11 +107,14 @@ class Budget:
         Parts that are finished.
     hooks : StepHooks or None
         Observers of every step and tree.
+    left_out : list of str
+        What there was no time for, in words.
     """
 
     deadline: float = inf
     kept: Kept = field(default_factory=NothingKept)
     hooks: StepHooks | None = None
+    left_out: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, max_time: float | None, kept: Kept | None = None) -> "Budget":
@@ -136,6 +139,18 @@ class Budget:
         """Tell the hooks that a tree of a forest is done."""
         if self.hooks is not None:
             self.hooks.after_tree(done, total)
+
+    def leave_out(self, number: int, total: int, what: str) -> None:
+        """Note that there was no time for so many of so many things, if there is a limit and they are any."""
+        if self.limited and number > 0:
+            self.left_out.append(f"{number:,} of {total:,} {what}")
+
+    def warn_of_left_out(self) -> None:
+        """Warn of all that there was no time for."""
+        if self.left_out:
+            warn_user(
+                f"max_time was too short for everything; left out: {', '.join(self.left_out)}", ConvergenceWarning
+            )
 
     def attempt(self, work: Callable[[], T], otherwise: Callable[[], T], message: str | Callable[[], str]) -> T:
         """What `work` returns or, where Ctrl-C cuts it short, what `otherwise` does, with a warning.

@@ -39,6 +39,8 @@ FITTED_TREE = fixed_tuple(made_of(TreeSkeleton), made_of(SpectralTree), optional
 LEAVE_ONE_OUT_ROWS = 1_200_000
 # Time kept for the correction, in passes over the trees.
 CORRECTING_SHARE = 0.3
+# The same for the choice of leaves and the calibration.
+CHOOSING_SHARE = 0.5
 # Fewer rows are too few to calibrate on.
 LEAST_ROWS = 20
 # Rows of the tree that is fitted to see how long one takes, and the fewest that a forest is fitted to.
@@ -101,7 +103,10 @@ class ForestBuilder:
             fitted = self._fit_trees("few", rows.sample, rows.table, sizes.n_trees, self.budget)
             return Forest(_trees(fitted), Calibration()).only(-1), _skeletons(fitted)
         refits = sizes.refits(n_rows)
-        folds = self._folds(rows, sizes.n_folds + refits + (CORRECTING_SHARE if self.settings.correct else 0.0))
+        shares = CHOOSING_SHARE + (CORRECTING_SHARE if self.settings.correct else 0.0)
+        folds = self._folds(rows, sizes.n_folds + refits + shares)
+        n_trees = len(folds[-1].trees)
+        self.budget.leave_out(sizes.n_trees - n_trees, sizes.n_trees, "trees")
         level = self.budget.attempt(
             lambda: choose_level(folds), lambda: 0, "interrupted while leaves were chosen; the largest are taken"
         )
@@ -115,6 +120,8 @@ class ForestBuilder:
     def _corrected_and_calibrated(self, folds: list[Fold], level: int) -> Forest:
         """The trees of the last fold, with a correction and a calibration learned from all folds."""
         correction, n_workers, seed = None, n_threads(self.settings.n_jobs), self.settings.seeds.trees
+        if self.settings.correct and self.budget.seconds_left() <= 0:
+            self.budget.left_out.append("the correction")
         if self.settings.correct and self.budget.seconds_left() > 0:
             correction = self.budget.attempt(
                 lambda: learn_correction(folds, level, seed, n_workers, lambda: not self.budget.limited),
@@ -328,6 +335,7 @@ class ForestBuilder:
         if affordable >= n_rows:
             return self, rows
         affordable = min(max(LEAST_FITTED_ROWS, affordable), len(rows.sample.y))
+        self.budget.leave_out(n_rows - affordable, n_rows, "rows")
         held_out = min(sizes.n_held_out, affordable // 10)
         fewer = self.settings.with_sizes(depth=self._depth_for(affordable, n_rows), n_held_out=held_out, n_folds=1)
         return replace(self, settings=fewer), rows.first(affordable)

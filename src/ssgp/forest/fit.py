@@ -122,6 +122,7 @@ def _learn_and_build(
     hooks = make_hooks(settings.sizes.max_iter, snapshot)
     learner.learn(kernel, parameters, bounds, _teller(hooks, units, bounds))
     fitted = build(parameters, replace(budget, hooks=hooks))
+    budget.warn_of_left_out()
     hooks.close({"_fitted": fitted})
     return fitted
 

@@ -165,6 +165,9 @@ class FrequencyLearner:
                 "the forest is fitted with what was learned. Interrupt again to give up"
             ),
         )
+        most = self.settings.sizes.max_iter
+        if len(bounds) >= learner.schedule.max_iter:
+            self.budget.leave_out(most - learner.schedule.max_iter, most, "learning steps")
 
     def choose_kernel(self) -> str:
         """The kernel of the settings or, for "auto", that of the highest bound after a short run of each."""
