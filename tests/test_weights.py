@@ -78,6 +78,7 @@ def test_whole_weights_are_rows_repeated(name, table):
         assert weighted.bound_ == pytest.approx(repeated.bound_, abs=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:.*of the rows repeat another exactly")
 @pytest.mark.parametrize("name", ALIKE)
 def test_whole_weights_are_much_like_rows_repeated(name, table):
     X, y, times, rows = table

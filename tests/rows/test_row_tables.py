@@ -139,7 +139,7 @@ def test_both_take_the_same_rows(in_memory, in_file, rng):
 def test_what_is_held_out_is_not_in_the_table(in_memory):
     places = random_rows(N_ROWS, 100, 0)
     training = TrainingRows(in_memory.take(places), in_memory, places)
-    held_out, rest, table = training.hold_out(90, 100)
+    held_out, rest, table = training.hold_out(np.arange(90, 100))
     np.testing.assert_array_equal(held_out.X, in_memory.rows.X[places[90:]])
     np.testing.assert_array_equal(rest.X, in_memory.rows.X[places[:90]])
     assert isinstance(table, MemoryTable)

@@ -21,6 +21,7 @@ __all__ = [
     "WeightTotals",
     "check_blocks",
     "check_count",
+    "check_groups",
     "check_inputs",
     "check_levels",
     "check_positive",
@@ -274,14 +275,25 @@ def _check_finite(estimator: BaseEstimator, X: Array) -> None:
     )
 
 
-def check_blocks(blocks: ArrayLike, X: Array, name: str = "blocks") -> NDArray[Any]:
+def check_blocks(blocks: ArrayLike, X: ArrayLike, name: str = "blocks", of: str = "block") -> NDArray[Any]:
     """Labels of blocks, one per row."""
     labels = column_or_1d(np.asarray(blocks))
     check_consistent_length(labels, X)
     missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
     if missing or (labels.dtype.kind == "O" and any(label is None or label != label for label in labels)):
-        raise ValueError(f"{name} has missing values; every row needs the label of its block")
+        raise ValueError(f"{name} has missing values; every row needs the label of its {of}")
     return labels
+
+
+def check_groups(labels: NDArray[Any]) -> NDArray[np.int64]:
+    """Numbers of the groups with these labels (n,), by their first appearance; there are at least two."""
+    number: dict[Any, int] = {}
+    numbers = np.array([number.setdefault(label, len(number)) for label in labels.tolist()], dtype=np.int64)
+    if len(number) < 2:
+        raise ValueError(
+            f"groups has the one label {next(iter(number))!r}: groups are held out as a whole, which takes at least two"
+        )
+    return numbers
 
 
 def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:  # noqa: ANN401

@@ -22,6 +22,7 @@ from ssgp.forest.growing import grow_skeleton, grow_together, n_growing_rows
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
 from ssgp.forest.settings import ForestSettings
+from ssgp.forest.sizes import NEGLIGIBLE
 from ssgp.forest.tree import SpectralTree, TreeShape, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable, RowTable, TrainingRows
@@ -102,9 +103,10 @@ class ForestBuilder:
         if n_rows < LEAST_ROWS:
             fitted = self._fit_trees("few", rows.sample, rows.table, sizes.n_trees, self.budget)
             return Forest(_trees(fitted), Calibration()).only(-1), _skeletons(fitted)
-        refits = sizes.refits(n_rows)
+        held_out = rows.folds(sizes.n_folds, sizes.n_held_out)
+        refits = sizes.refits(n_rows) or (rows.groups is not None and _lacks_much(held_out, len(rows.sample.y)))
         shares = CHOOSING_SHARE + (CORRECTING_SHARE if self.settings.correct else 0.0)
-        folds = self._folds(rows, sizes.n_folds + refits + shares)
+        folds = self._folds(rows, held_out, len(held_out) + refits + shares)
         n_trees = len(folds[-1].trees)
         self.budget.leave_out(sizes.n_trees - n_trees, sizes.n_trees, "trees")
         level = self.budget.attempt(
@@ -147,12 +149,11 @@ class ForestBuilder:
             "interrupted while the correction was fitted to all rows; it is kept as it was judged",
         )
 
-    def _folds(self, rows: TrainingRows, n_passes: float) -> list[Fold]:
+    def _folds(self, rows: TrainingRows, held_out_rows: list[Indices], n_passes: float) -> list[Fold]:
         """Every fold's rows, held out in turn; each fold gets its share of the time left for `n_passes`."""
         sizes, folds = self.settings.sizes, list[Fold]()
-        for number in range(sizes.n_folds):
-            end = len(rows.sample.y) - number * sizes.n_held_out
-            held_out, sample, table = self._in_spite_of_interrupts(partial(rows.hold_out, end - sizes.n_held_out, end))
+        for number, numbers in enumerate(held_out_rows):
+            held_out, sample, table = self._in_spite_of_interrupts(partial(rows.hold_out, numbers))
             budget = self.budget.one_of(n_passes - number)
             n_trees = len(folds[-1].trees) if folds else sizes.n_trees
             fitted = self._fit_trees(f"fold-{number}", sample, table, n_trees, budget, leave_out=self.settings.correct)
@@ -356,6 +357,11 @@ class ForestBuilder:
 
 def _call(function: Callable[[], T]) -> T:
     return function()
+
+
+def _lacks_much(held_out: list[Indices], n_rows: int) -> bool:
+    """Whether trees that lack the rows of a fold have to be filled again with all."""
+    return len(held_out) > 1 or len(held_out[0]) > NEGLIGIBLE * n_rows
 
 
 def _same(skeleton: TreeSkeleton) -> TreeSkeleton:

@@ -18,7 +18,9 @@ from ssgp._utils.budget import Budget, interruptible
 from ssgp._utils.checks import (
     N_JOBS,
     WeightTotals,
+    check_blocks,
     check_count,
+    check_groups,
     check_total_weight,
     columns_unchanged_on_error,
 )
@@ -39,6 +41,7 @@ from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import CONTENTS, FittedForest, check_contents
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
+from ssgp.rows.repeats import repeats_together
 from ssgp.rows.row_files import RowFile, gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
@@ -273,6 +276,7 @@ default="squared-exponential"
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         checkpoint: FilePath | None = None,
     ) -> Self:
         """Learn the frequencies and fit the trees.
@@ -287,6 +291,10 @@ default="squared-exponential"
             Targets.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for: see "Weights" in docs/mathematics.md.
+        groups : array-like of shape (n,), optional
+            Labels of rows that belong together: a user's, a hotel's, a machine's. Intervals are then calibrated for
+            rows of groups that `fit` has not seen, for each is held out as a whole. They are no inputs. By default
+            rows that repeat each other exactly, inputs and target, are a group. `fit_batches` takes no groups.
         checkpoint : path-like, optional
             Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
             it was killed at any moment, to the same model. One fit at a time may use it; it is for you to delete.
@@ -297,7 +305,7 @@ default="squared-exponential"
             Fitted.
         """
         with self._budget(checkpoint) as budget:
-            return self._fit(X, y, sample_weight, self.keep_rows, budget)
+            return self._fit(X, y, sample_weight, self.keep_rows, budget, groups=groups)
 
     @_fit_context(prefer_skip_nested_validation=True)
     @interruptible
@@ -367,12 +375,15 @@ default="squared-exponential"
         keep_rows: bool | Literal["auto"],
         budget: Budget,
         growing: bool = False,
+        groups: ArrayLike | None = None,
     ) -> Self:
         with columns_unchanged_on_error(self):
-            X, y, weight, _ = self._training_rows(X, y, sample_weight, growing=growing)
+            labels = None if groups is None else check_blocks(groups, X, "groups", "group")
+            X, y, weight, labels = self._training_rows(X, y, sample_weight, labels, growing=growing)
             if growing and weight is not None:
                 check_total_weight(WeightTotals.of(weight), growing)
-            return self._fit_rows(X, y, weight, keep_rows, budget)
+            numbers = None if labels is None else check_groups(labels)
+            return self._fit_rows(X, y, weight, keep_rows, budget, numbers)
 
     @contextmanager
     def _budget(self, checkpoint: FilePath | None) -> Iterator[Budget]:
@@ -395,6 +406,7 @@ default="squared-exponential"
         weight: Array | None,
         keep_rows: bool | Literal["auto"],
         budget: Budget,
+        groups: Indices | None = None,
     ) -> Self:
         """Fit to rows in memory that have been checked."""
         shares = self._shares(X.shape[1])
@@ -403,11 +415,12 @@ default="squared-exponential"
             units = self._choose_units(X, y, weight)
             rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
             training = TrainingRows.in_random_order(rows)
+            groups = None if groups is None else groups[places]
         else:
             units = self._choose_units(X[places], y[places], None if weight is None else weight[places])
             rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
             training = TrainingRows.of(MemoryTable(rows), places)
-        self._fit_table(training, units, seed, budget)
+        self._fit_table(training.in_groups(groups), units, seed, budget)
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
         self._fitted = replace(self._fitted, rows=rows if keep else None)
         return self
@@ -430,6 +443,7 @@ default="squared-exponential"
         last = self._last()
         settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], seed, last)
         budget.kept.begin(lambda: self._identity(rows, seed))
+        rows = repeats_together(rows) if rows.groups is None else rows
         self._fitted = fit_forest(rows, units, settings, budget, last, self._hooks)
 
     def _hooks(self, n_steps: int, attributes: Callable[[], Mapping[str, Any]]) -> StepHooks:
@@ -478,7 +492,7 @@ default="squared-exponential"
             return self
         # New rows join at random places: what is held out must not be the newest.
         rows = rows.reorder(np.random.default_rng(last.seed).permutation(len(rows.y)), rows.bounds)
-        training = TrainingRows.in_random_order(rows, self._shares(rows.X.shape[1]).sampled_rows)
+        training = repeats_together(TrainingRows.in_random_order(rows, self._shares(rows.X.shape[1]).sampled_rows))
         self._fitted = replace(learn_more(last, training, settings, n_steps, self._hooks), rows=rows)
         return self
 
@@ -491,6 +505,7 @@ default="squared-exponential"
             "number of rows": rows.table.n_rows,
             **settings,
             "checksums of inputs, targets and weights": rows.table.checksums(),
+            "checksum of groups": checksum(rows.groups),
             "checksum of the start": None if last is None else checksum(last.flat),
             "version of ssgp": __version__,
         }

@@ -69,7 +69,7 @@ def fit_forest(
     make_hooks : callable
         Makes what is told of every step and tree, and of the end.
     """
-    learner = FrequencyLearner(_learning_rows(rows.sample, settings), settings, budget, start)
+    learner = FrequencyLearner(_learning_rows(rows, settings), settings, budget, start)
     return _learn_and_build(learner, learner.choose_kernel(), rows, units, make_hooks)
 
 
@@ -77,23 +77,26 @@ def learn_more(
     last: FittedForest, rows: TrainingRows, settings: ForestSettings, n_steps: int, make_hooks: MakeHooks
 ) -> FittedForest:
     """So many more learning steps on these rows, and a forest of all of them."""
-    sample = _learning_rows(rows.sample, settings)
+    sample = _learning_rows(rows, settings)
     exactly = replace(settings.with_sizes(max_iter=n_steps), tol=None)
     learner = FrequencyLearner(sample, exactly, Budget(), last.parameters)
     return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.bound_trace)
 
 
-def _learning_rows(sample: Rows, settings: ForestSettings) -> Rows:
+def _learning_rows(rows: TrainingRows, settings: ForestSettings) -> Rows:
     """Rows that frequencies are learned from: all, or those that will not be held out, at least half of them.
 
     Of many inputs beside few rows some go with the target by chance: rows that had a part in that cannot calibrate.
     """
-    (n_rows, n_inputs), sizes = sample.X.shape, settings.sizes
+    sample, sizes = rows.sample, settings.sizes
+    n_rows, n_inputs = sample.X.shape
     if n_inputs <= WIDE or ROWS_PER_INPUT * n_inputs <= n_rows:
         return sample
-    n_learned = max(n_rows - sizes.n_folds * sizes.n_held_out, -(-n_rows // 2))
-    weight = None if sample.weight is None else sample.weight[:n_learned]
-    return Rows(sample.X[:n_learned], sample.y[:n_learned], weight, np.array([0, n_learned]))
+    folds = rows.folds(sizes.n_folds, sizes.n_held_out)[::-1]
+    held_out = np.concatenate([np.empty(0, np.int64), *folds])
+    order = np.concatenate([np.delete(np.arange(n_rows), held_out), held_out])
+    n_learned = max(n_rows - len(held_out), -(-n_rows // 2))
+    return sample.reorder(order[:n_learned], np.array([0, n_learned]))
 
 
 def _learn_and_build(

@@ -4,7 +4,7 @@ Either way a tree gets its rows sorted by leaf, some branches at a time, and tho
 table: the models are the same to the last bit.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from ssgp.engine.workers import Workers
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows, block_order
 from ssgp.rows.row_files import RecordFile, RowFile
+from ssgp.rows.row_groups import folds_of_groups, folds_of_rows
 from ssgp.rows.shared_rows import SharedRows, shared_rows
 from ssgp.rows.standardizer import Standardizer
 
@@ -103,6 +104,10 @@ class RowTable(Protocol):
         """Rows of these numbers, in that order, as one block."""
         ...
 
+    def chunks(self) -> Iterator[Rows]:
+        """All rows in their order, as many at a time as are read together."""
+        ...
+
     def checksums(self) -> list[int]:
         """Numbers that tell tables apart: of inputs, targets and weights."""
         ...
@@ -153,6 +158,10 @@ class MemoryTable:
     def take(self, index: Indices) -> Rows:
         """Rows of these numbers, in that order, as one block."""
         return self.rows.reorder(index, np.array([0, len(index)]))
+
+    def chunks(self) -> Iterator[Rows]:
+        """All rows, which are there."""
+        yield self.rows
 
     def checksums(self) -> list[int]:
         """Checksums of inputs, targets and weights."""
@@ -246,11 +255,15 @@ class FileTable:
         """Rows of these numbers, in that order, as one block."""
         return self._standardized(*self.file.take(index))
 
+    def chunks(self) -> Iterator[Rows]:
+        """All rows in their order, standardised."""
+        for start in range(0, self.n_rows, self._chunk):
+            yield self._standardized(*self.file.read(start, start + self._chunk))
+
     def checksums(self) -> list[int]:
         """Checksums of inputs, targets and weights, standardised: those of the same table in memory."""
         sums = [0, 0, 0]
-        for start in range(0, self.n_rows, self._chunk):
-            rows = self._standardized(*self.file.read(start, start + self._chunk))
+        for rows in self.chunks():
             sums = [checksum(*pair) for pair in zip((rows.X, rows.y, rows.weight), sums, strict=True)]
         return sums
 
@@ -316,11 +329,17 @@ class TrainingRows:
         All rows, which fill the leaves.
     places : int array
         Where in the table the rows of the sample are.
+    groups : int array or None
+        Groups of the rows of the sample; None where every row is alone.
+    groups_of_table : callable or None
+        Returns groups of all rows of the table, in its order and in parts; None where the sample has all rows.
     """
 
     sample: Rows
     table: RowTable
     places: Indices
+    groups: NDArray[np.integer] | None = None
+    groups_of_table: Callable[[], Iterable[NDArray[np.integer]]] | None = None
 
     @classmethod
     def of(cls, table: RowTable, places: Indices) -> "TrainingRows":
@@ -336,14 +355,36 @@ class TrainingRows:
 
     def first(self, n_rows: int) -> "TrainingRows":
         """The first rows of the sample alone."""
-        return TrainingRows.in_random_order(self.sample.reorder(np.arange(n_rows), np.array([0, n_rows])))
+        first = TrainingRows.in_random_order(self.sample.reorder(np.arange(n_rows), np.array([0, n_rows])))
+        return first if self.groups is None else replace(first, groups=self.groups[:n_rows])
 
-    def hold_out(self, first: int, stop: int) -> tuple[Rows, Rows, RowTable]:
-        """Rows of the sample from `first` up to `stop`, the rest of the sample, and the table without them."""
-        held_out = np.arange(first, stop)
+    def in_groups(self, groups: Indices | None) -> "TrainingRows":
+        """The same rows, of these groups (n,) of the table in memory."""
+        if groups is None:
+            return self
+        return replace(self, groups=groups[self.places], groups_of_table=lambda: [groups])
+
+    def folds(self, n_folds: int, n_held_out: int) -> list[Indices]:
+        """Numbers of the sample's rows that are held out in each fold: so many or, of groups, about so many."""
+        if self.groups is None:
+            return folds_of_rows(len(self.sample.y), n_folds, n_held_out)
+        return folds_of_groups(self.groups, n_folds, n_held_out)
+
+    def hold_out(self, held_out: Indices) -> tuple[Rows, Rows, RowTable]:
+        """Rows of the sample of these numbers, the rest, and the table without these and others of their groups."""
         rest = np.delete(np.arange(len(self.sample.y)), held_out)
         taken, left = (self.sample.reorder(part, np.array([0, len(part)])) for part in (held_out, rest))
-        return taken, left, self.table.without(self.places[held_out])
+        return taken, left, self.table.without(self._in_table(held_out))
+
+    def _in_table(self, held_out: Indices) -> Indices:
+        """Numbers in the table of these rows of the sample, and of all others of their groups."""
+        if self.groups is None or self.groups_of_table is None or len(self.places) == self.table.n_rows:
+            return self.places[held_out]
+        groups, start, found = np.unique(self.groups[held_out]), 0, list[Indices]()
+        for part in self.groups_of_table():
+            found.append(start + np.flatnonzero(np.isin(part, groups)))
+            start += len(part)
+        return np.concatenate(found)
 
 
 def _sorted(records: NDArray[Any], first_leaf: int, end_leaf: int) -> SortedRows:

@@ -1,0 +1,92 @@
+"""Rows that repeat others exactly, inputs and target: a model that has seen one is no judge of the other.
+
+Rows may also agree by chance, where inputs and targets take few values. They are taken for copies where most rows with
+the same inputs have the same target, by far more than targets agree anyway.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssgp._utils.arrays import Array
+from ssgp._utils.warning import warn_user
+from ssgp.rows.blocks import Rows
+from ssgp.rows.row_tables import TrainingRows
+
+__all__ = ["repeats_together"]
+
+# Rows whose keys are computed at a time.
+CHUNK = 1 << 16
+# Targets of rows with the same inputs agree so often beyond chance, where these are copies.
+LEAST_AGREEMENT = 0.5
+# Fewer distinct rows, or fewer distinct inputs per row, are those of a design: rows agree because there are no others.
+LEAST_DISTINCT = 50
+LEAST_INPUTS_PER_ROW = 0.03
+# A share of repeats that users should know of.
+TOLD_SHARE = 0.05
+# An odd number whose products have random digits, and how far these are shifted.
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+SHIFT = np.uint64(32)
+
+
+def repeats_together(rows: TrainingRows) -> TrainingRows:
+    """The same rows, those that repeat others in one group with them; a warning names a large share of repeats."""
+    inputs = _keys(rows.sample.X)
+    keys = _with_target(inputs, rows.sample.y)
+    ordered = np.sort(keys)
+    n_distinct = min(1, len(keys)) + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+    share = 1.0 - n_distinct / max(1, len(keys))
+    if share == 0.0 or n_distinct < LEAST_DISTINCT or not _are_copies(inputs, keys, rows.sample.y):
+        return rows
+    if share >= TOLD_SHARE:
+        warn_user(
+            f"{share:.1%} of the rows repeat another exactly, inputs and target. Repeats are held out together, so "
+            "that intervals are right for rows without one; they still count as often as they are there. If they "
+            "came about by a mistake, fit without them"
+        )
+    if len(rows.places) == rows.table.n_rows:
+        return replace(rows, groups=keys)
+    return replace(rows, groups=keys, groups_of_table=lambda: (_row_keys(part) for part in rows.table.chunks()))
+
+
+def _row_keys(rows: Rows) -> NDArray[np.uint64]:
+    """Numbers of rows, the same for the same inputs and target and else different, but for one pair in 10^9, (n,)."""
+    return _with_target(_keys(rows.X), rows.y)
+
+
+def _keys(X: Array) -> NDArray[np.uint64]:
+    """Numbers of inputs (n, d), shape (n,)."""
+    keys = np.zeros(len(X), np.uint64)
+    multipliers = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2)
+    for start in range(0, len(X), CHUNK):
+        part = keys[start : start + CHUNK]
+        for column, multiplier in enumerate(multipliers):
+            part += _digits(X[start : start + CHUNK, column]) * (multiplier + np.uint64(1))
+        part ^= part >> SHIFT
+    return keys
+
+
+def _with_target(keys: NDArray[np.uint64], y: Array) -> NDArray[np.uint64]:
+    mixed = (keys + _digits(y)) * MULTIPLIER
+    return mixed ^ (mixed >> SHIFT)
+
+
+def _digits(values: Array) -> NDArray[np.uint64]:
+    """Numbers of 64 random digits for numbers in single precision, of which zero has one."""
+    mixed = (values.astype(np.float32) + np.float32(0.0)).view(np.uint32).astype(np.uint64) * MULTIPLIER
+    return mixed ^ (mixed >> SHIFT)
+
+
+def _are_copies(inputs: NDArray[np.uint64], keys: NDArray[np.uint64], y: Array) -> bool:
+    """Whether rows with the same inputs mostly agree in the target, and by more than chance."""
+    _, which, n_alike = np.unique(inputs, return_inverse=True, return_counts=True)
+    _, own, n_same = np.unique(keys, return_inverse=True, return_counts=True)
+    if len(n_alike) < max(LEAST_DISTINCT, LEAST_INPUTS_PER_ROW * len(keys)):
+        return False
+    n_alike, n_same = n_alike[which], n_same[own]
+    shared = n_alike > 1
+    agreement = float(np.mean((n_same[shared] - 1) / (n_alike[shared] - 1))) if shared.any() else 0.0
+    shares = np.unique(y, return_counts=True)[1] / len(y)
+    by_chance = float(np.sum(shares * shares))
+    return agreement >= by_chance + LEAST_AGREEMENT * (1.0 - by_chance)
