@@ -142,7 +142,7 @@ def test_a_file_whose_encoder_is_of_another_table_is_refused(rows, tmp_path):
     kind = type(model).__stored__
     parts = dict(kind.parts(model))
     parts["fitted"]["n_features_in_"] = len(model.lengthscale_)
-    with pytest.raises(ValueError, match="must have 3 for d"):
+    with pytest.raises(ValueError, match="must have 10 for d, as elsewhere, found 3"):
         kind.check(parts)
 
 

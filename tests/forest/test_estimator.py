@@ -177,6 +177,7 @@ class TestSampleWeight:
         weighted, plain = small_forest().fit(X, y, np.ones(200)), small_forest().fit(X, y)
         np.testing.assert_allclose(weighted.predict_interval(X), plain.predict_interval(X), atol=0.02)
 
+    @pytest.mark.filterwarnings("ignore:.*of the rows repeat another exactly")
     def test_a_weight_of_two_is_much_like_a_row_twice(self):
         X, y, latent = wavy(600)
         counts = np.random.default_rng(0).integers(1, 4, size=600)

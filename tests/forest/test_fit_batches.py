@@ -136,6 +136,7 @@ def test_rows_cannot_be_kept(table):
         SpectralForestRegressor(keep_rows=True).fit_batches([table])
 
 
+@pytest.mark.filterwarnings("ignore:.*of the rows repeat another exactly")
 def test_a_time_limit_takes_fewer_rows(table, small_parts, monkeypatch):
     monkeypatch.setattr("ssgp.forest.builder.TIMED_ROWS", 2000)
     X, y = (np.concatenate([column] * 3) for column in table)

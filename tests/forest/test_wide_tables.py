@@ -17,6 +17,7 @@ from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import MemoryShares, choose_sizes
 from ssgp.metrics import rmse
 from ssgp.rows.blocks import Rows
+from ssgp.rows.row_tables import TrainingRows
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +80,7 @@ def test_rows_that_calibrate_have_no_part_in_learning_where_there_are_few_per_in
     sample = Rows(X, y, y + 1.0 if weighted else None, np.array([0, n_rows]))
     sizes = choose_sizes(n_rows, n_inputs, MemoryShares.of("auto", n_inputs))
     settings = ForestSettings(sizes, "squared-exponential", 0.04, None, 1, True, True, 1, 0)
-    found = _learning_rows(sample, settings)
+    found = _learning_rows(TrainingRows.in_random_order(sample), settings)
     np.testing.assert_array_equal(found.y, y[:n_learned])
     assert len(found.X) == n_learned
     assert found.weight is None or len(found.weight) == n_learned
@@ -123,6 +124,7 @@ def test_parts_give_the_same_forest(table, monkeypatch):
     np.testing.assert_array_equal(parts.predict(X), whole.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:.*of the rows repeat another exactly")
 def test_rows_are_added(table):
     X, y = table
     model = SpectralForestRegressor(**SETTINGS).partial_fit(X[:300], y[:300])
