@@ -247,3 +247,47 @@ def test_codes_too_large_for_floats_stay_apart(memory, tmp_path, request):
     assert run("predict", tmp_path / "m", tmp_path / "codes.csv", "--out", tmp_path / "p.csv")[0] == 0
     mean = csv.read_csv(tmp_path / "p.csv")["mean"].to_numpy()
     np.testing.assert_allclose(mean, code, atol=0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", ["train.parquet", "train.csv"])
+def test_groups_are_held_out_as_a_whole(folder, data, sampled, request):
+    """In memory and in parts the same; Python's fit to the rows that are learned from is the oracle."""
+    options = ["--group", "town", "--hold-out", "0.2", "--json"]
+    whole, printed = fitted(folder, data, "whole", *options)
+    request.getfixturevalue("too_large")
+    streamed, printed_too = fitted(folder, data, "streamed", *options)
+    table = many_kinds(N_ROWS)
+    assert "town" not in whole.feature_names_in_
+    np.testing.assert_array_equal(streamed.predict(table), whole.predict(table))
+    found, found_too = json.loads(printed), json.loads(printed_too)
+    assert found_too["held_out"]["model"]["rmse"] == pytest.approx(found["held_out"]["model"]["rmse"])
+    assert found["notes"]["group"] == "town"
+    used = np.isfinite(table["height"].to_numpy())
+    _, sizes = np.unique(table["town"].to_numpy(zero_copy_only=False)[used], return_counts=True)
+    n_held_out = used.sum() - found["notes"]["n_rows"]
+    # Whole towns of some 22 rows, until there are a fifth.
+    assert 0.2 * used.sum() - 1 <= n_held_out <= 0.2 * used.sum() + sizes.max()
+
+
+@pytest.mark.parametrize("memory", ["enough", "too little"])
+def test_columns_that_cannot_be_groups(memory, tmp_path, request):
+    if memory == "too little":
+        request.getfixturevalue("too_large")
+    table = mixed(40).append_column("same", pa.array(["a"] * 40))
+    owner = pa.array([None if i == 30 else f"owner {i % 5}" for i in range(40)])
+    pq.write_table(table.append_column("owner", owner), tmp_path / "t.parquet", row_group_size=13)
+    arguments = ("fit", tmp_path / "t.parquet", *COLUMNS, "--out", tmp_path / "m")
+    assert "--group: column 'owner' is missing in 1 row, the first in row 31 of the table" in fails(
+        *arguments, "--group", "owner"
+    )
+    assert "--group: column 'same' has the same value in all rows" in fails(*arguments, "--group", "same")
+    assert "--group: there is no column 'ownr' (is 'owner' meant?)" in fails(*arguments, "--group", "ownr", code=2)
+    assert "--group: column 'height' is also given as --target" in fails(*arguments, "--group", "height", code=2)
+    assert "only --model forest does" in fails(*arguments, "--group", "unit", "--model", "dtc", code=2)
+
+
+@pytest.mark.slow
+def test_a_group_is_learned_from_where_that_is_asked_for(folder):
+    model, _ = fitted(folder, "train.parquet", "m", "--group", "town", "--features", "town,colour")
+    assert sorted(model.feature_names_in_) == ["colour", "town"]

@@ -107,3 +107,49 @@ def test_a_checkpoint_is_of_its_groups(rng, tmp_path):
     SpectralForestRegressor(**QUICK).fit(X, y, groups=groups, checkpoint=tmp_path / "parts")
     with pytest.raises(ValueError, match="groups"):
         SpectralForestRegressor(**QUICK).fit(X, y, groups=groups[::-1], checkpoint=tmp_path / "parts")
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_of_batches_are_those_of_the_whole_table(weighted, sampled, rng, monkeypatch):
+    if sampled:
+        for name in ("LEAST_SAMPLED", "MOST_SAMPLED"):
+            monkeypatch.setattr(f"ssgp.forest.sizes.{name}", 300)
+    X, y = drawn(600, rng)
+    groups = np.array([f"machine {number}" for number in rng.integers(60, size=600)])
+    weight = rng.integers(3, size=600).astype(float) if weighted else None
+    one = SpectralForestRegressor(**QUICK).fit(X, y, weight, groups=groups)
+
+    def batches():
+        for part in np.split(np.arange(600), [100, 350]):
+            yield X[part], y[part], None if weight is None else weight[part], groups[part]
+
+    other = SpectralForestRegressor(**QUICK).fit_batches(batches())
+    np.testing.assert_array_equal(one.predict_interval(X), other.predict_interval(X))
+
+
+def test_groups_of_encoded_batches(rng):
+    pd = pytest.importorskip("pandas")
+    X, y = drawn(400, rng)
+    frame = pd.DataFrame({"x": X[:, 0], "town": [f"town {i}" for i in rng.integers(4, size=400)]})
+    groups = rng.integers(40, size=400)
+    one = SpectralForestRegressor(**QUICK).fit(frame, y, groups=groups)
+    parts = [slice(0, 150), slice(150, 400)]
+    batches = [(frame[part], y[part], None, groups[part]) for part in parts]
+    other = SpectralForestRegressor(**QUICK).fit_batches(batches)
+    np.testing.assert_array_equal(one.predict_interval(frame), other.predict_interval(frame))
+
+
+def test_batches_whose_groups_cannot_be_held_out(rng):
+    X, y = drawn(60, rng)
+    model = SpectralForestRegressor()
+    for groups, message in (
+        ([["a"] * 30, ["a"] * 30], "groups has the one label 'a'"),
+        ([["a", "b"] * 15, None], "batch 1 has no labels, and those before it have groups"),
+        ([None, ["a", "b"] * 15], "batch 1 has groups, and those before it have none"),
+        ([["a", "b"] * 15, ["a"]], "batch 1: .*inconsistent numbers of samples"),
+        ([["a", "b"] * 15, [None] * 30], "batch 1: groups has missing values"),
+    ):
+        parts = zip((slice(0, 30), slice(30, 60)), groups, strict=True)
+        with pytest.raises(ValueError, match=message):
+            model.fit_batches([(X[part], y[part], None, labels) for part, labels in parts])

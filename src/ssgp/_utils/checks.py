@@ -18,10 +18,10 @@ from ssgp._utils.warning import warn_user
 
 __all__ = [
     "N_JOBS",
+    "GroupNumbers",
     "WeightTotals",
     "check_blocks",
     "check_count",
-    "check_groups",
     "check_inputs",
     "check_levels",
     "check_positive",
@@ -285,15 +285,27 @@ def check_blocks(blocks: ArrayLike, X: ArrayLike, name: str = "blocks", of: str 
     return labels
 
 
-def check_groups(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Numbers of the groups with these labels (n,), by their first appearance; there are at least two."""
-    number: dict[Any, int] = {}
-    numbers = np.array([number.setdefault(label, len(number)) for label in labels.tolist()], dtype=np.int64)
-    if len(number) < 2:
-        raise ValueError(
-            f"groups has the one label {next(iter(number))!r}: groups are held out as a whole, which takes at least two"
-        )
-    return numbers
+class GroupNumbers:
+    """Numbers of groups by the first appearance of their labels, over all parts of a table."""
+
+    def __init__(self) -> None:
+        self._number: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def of(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """Numbers of the groups with these labels (n,)."""
+        number = self._number
+        return np.array([number.setdefault(label, len(number)) for label in labels.tolist()], dtype=np.int64)
+
+    def check(self) -> None:
+        """Refuse a table of a single group."""
+        if len(self._number) < 2:
+            raise ValueError(
+                f"groups has the one label {next(iter(self._number), None)!r}: groups are held out as a whole, which "
+                "takes at least two"
+            )
 
 
 def check_positive(value: Any, name: str, n_inputs: int | None = None) -> Array:  # noqa: ANN401

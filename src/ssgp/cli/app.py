@@ -172,6 +172,14 @@ def fit(
         list[str] | None, typer.Option(metavar="COLS", help="Columns that name a row: kept by `ssgp predict`.")
     ] = None,
     weight: Annotated[str | None, typer.Option(metavar="COL", help="How many rows each row counts for.")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column of a user, hotel or machine whose rows belong together: intervals are for rows of new ones. "
+            "Not learned from, unless --features names it.",
+        ),
+    ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(metavar="COL=KIND", help="How to take a column: number, time, category or drop."),
@@ -231,6 +239,8 @@ def fit(
         exclude=exclude or (),
         key=key or (),
         weight=weight,
+        group=group,
+        time=None,
         kinds=kind or (),
         dates=dates.value,
         model=model.value,

@@ -48,6 +48,8 @@ class FitOptions:
     exclude: Sequence[str]
     key: Sequence[str]
     weight: str | None
+    group: str | None
+    time: str | None
     kinds: Sequence[str]
     dates: Literal["auto", "dayfirst", "monthfirst"]
     model: str
@@ -68,7 +70,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
     source = open_data(options.data, options.text, output)
     check_not_an_input(options.out, source)
     names = source.column_names
-    roles = choose_columns(names, options.target, options.features, options.exclude, options.key, options.weight)
+    given = (options.target, options.features, options.exclude, options.key, options.weight)
+    roles = choose_columns(names, *given, options.group, options.time)
     for name in row_counts(source, roles.features):
         output.warn(f"column {name!r} counts the rows, and is learned from; --exclude {name!r} leaves it out")
     model = _unfitted(options, roles)
@@ -87,7 +90,7 @@ def fit_command(options: FitOptions, output: Output) -> int:
     if options.hold_out:
         with output.warnings_as_messages(), told_once():
             results["held_out"] = _score_held_out(Predictor(model, notes), table)
-        text.append(_held_out_text(results["held_out"], table.n_rows - table.n_training, roles.weight))
+        text.append(_held_out_text(results["held_out"], table.n_rows - table.n_training, roles))
     end = ", stopped by Ctrl-C: it has learned less than it could" if interrupted else ""
     text.append(f"Saved to {options.out} after {duration(time.perf_counter() - started)}{end}")
     output.result(results, "\n".join(text))
@@ -122,6 +125,11 @@ def _unfitted(options: FitOptions, roles: ColumnRoles) -> Any:  # noqa: ANN401  
         raise WrongUsage(f"--checkpoint: {options.model} cannot go on from one; only --model forest can")
     if options.checkpoint is not None and options.max_time is not None:
         raise WrongUsage("--checkpoint: what is done within --max-time is not the same every time; leave one out")
+    for option, column in {"--group": options.group, "--time": options.time}.items():
+        if column is not None and options.model != "forest":
+            raise WrongUsage(
+                f"{option}: {options.model} holds no rows out to learn its intervals; only --model forest does"
+            )
     if options.max_time is not None and options.model == "exact":
         raise WrongUsage("--max-time: exact cannot be stopped early; give it fewer rows, or choose another --model")
     regressor = make_regressor(options.model, options.settings, setting_options)
@@ -148,7 +156,7 @@ def _read_table(
     allowed = options.memory or default_memory()
     needed = memory_needed(source, len(roles.used))
     if needed <= allowed:
-        return WholeTable(source, roles, options.hold_out, seed)
+        return WholeTable(source, roles, options.hold_out, seed, options.dates)
     if options.model != "forest":
         raise CommandError(
             f"{source.name!r} needs about {needed / 1e9:.1f} GB of memory and may have {allowed / 1e9:.1f} (--memory); "
@@ -156,7 +164,7 @@ def _read_table(
         )
     categories = [name for name, kind in kinds.items() if kind == "category"]
     with output.progress() as display:
-        return StreamedTable(source, roles, options.hold_out, seed, display, categories)
+        return StreamedTable(source, roles, options.hold_out, seed, display, categories, options.dates)
 
 
 def _limit_memory(regressor: Any, options: FitOptions) -> None:  # noqa: ANN401
@@ -203,7 +211,8 @@ def _save(model: Any, options: FitOptions, notes: dict[str, Any]) -> None:  # no
 
 def _notes(roles: ColumnRoles, table: TrainingTable, missing: Sequence[str]) -> dict[str, Any]:
     """Notes that are saved with the model, for later commands; none of the clock, so that files can be compared."""
-    given = {"missing": list(missing)} if missing else {}
+    given: dict[str, Any] = {"missing": list(missing)} if missing else {}
+    given |= {name: column for name, column in (("group", roles.group), ("time", roles.time)) if column is not None}
     return given | {
         "target": roles.target,
         "target_holds": table.target_holds,
@@ -243,7 +252,9 @@ def _training_text(model: str, training: dict[str, Any], seconds: float) -> str:
     return f"Fitted {MODELS[model]} in {duration(seconds)}: {', '.join(sizes)}"
 
 
-def _held_out_text(held_out: dict[str, Any], n_rows: int, weight: str | None) -> str:
+def _held_out_text(held_out: dict[str, Any], n_rows: int, roles: ColumnRoles) -> str:
     columns = {"model": held_out["model"], "mean and deviation": held_out["baseline"]}
-    weighted = "" if weight is None else f", weighted by {weight!r}"
-    return f"\n{amount(n_rows, 'row')} held out{weighted}:\n{scores_text(columns)}\n"
+    groups = "" if roles.group is None else f", whole groups of {roles.group!r}"
+    time = "" if roles.time is None else f", the last by {roles.time!r}"
+    weighted = "" if roles.weight is None else f", weighted by {roles.weight!r}"
+    return f"\n{amount(n_rows, 'row')} held out{groups}{time}{weighted}:\n{scores_text(columns)}\n"

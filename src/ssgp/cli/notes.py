@@ -13,6 +13,8 @@ FIT_NOTES = {
     "key",
     "missing",
     "weight",
+    "group",
+    "time",
     "n_rows",
     "n_rows_without_target",
     "n_rows_without_weight",

@@ -13,7 +13,7 @@ from ssgp.tables.encoder import TableEncoder
 
 __all__ = ["GivenBatches", "encoded_batches"]
 
-# Batches (X, y) or (X, y, sample_weight), or a function that returns them anew each time it is called.
+# Batches (X, y), which may go on with sample_weight, groups and time, or a function that returns them anew each time.
 GivenBatches = Iterable[tuple[Any, ...]] | Callable[[], Iterable[tuple[Any, ...]]]
 
 
@@ -25,7 +25,8 @@ def encoded_batches(
     Parameters
     ----------
     batches : iterable of tuple, or function that returns one
-        Batches (X, y) or (X, y, sample_weight). Those to encode are read several times: an iterator is refused then.
+        Batches (X, y), with weights and labels after these. Those to encode are read several times: an iterator is
+        refused then.
     encoder : "auto", TableEncoder or None
         As the parameter of regressors.
     n_rows : int, optional
@@ -86,4 +87,5 @@ def _counted(batches: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
             yield tuple(batch)
         else:
             kept = weight != 0
-            yield selected_rows(batch[0], kept), np.asarray(batch[1])[kept], weight[kept]
+            others = (None if part is None else np.asarray(part)[kept] for part in batch[1:])
+            yield selected_rows(batch[0], kept), *others

@@ -18,9 +18,7 @@ from ssgp._utils.budget import Budget, interruptible
 from ssgp._utils.checks import (
     N_JOBS,
     WeightTotals,
-    check_blocks,
     check_count,
-    check_groups,
     check_total_weight,
     columns_unchanged_on_error,
 )
@@ -33,6 +31,7 @@ from ssgp._utils.whole_file import FilePath
 from ssgp._utils.wide import fewer_if_wide
 from ssgp._version import __version__
 from ssgp.distributions.filled import FilledDistribution, InputRows
+from ssgp.distributions.row_labels import BatchLabels, RowLabels
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
 from ssgp.distributions.training_batches import GivenBatches, encoded_batches
@@ -294,7 +293,7 @@ default="squared-exponential"
         groups : array-like of shape (n,), optional
             Labels of rows that belong together: a user's, a hotel's, a machine's. Intervals are then calibrated for
             rows of groups that `fit` has not seen, for each is held out as a whole. They are no inputs. By default
-            rows that repeat each other exactly, inputs and target, are a group. `fit_batches` takes no groups.
+            rows that repeat each other exactly, inputs and target, are a group.
         checkpoint : path-like, optional
             Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
             it was killed at any moment, to the same model. One fit at a time may use it; it is for you to delete.
@@ -326,9 +325,10 @@ default="squared-exponential"
 
         Parameters
         ----------
-        batches : iterable of (X, y) or (X, y, sample_weight), or function that returns one
-            Parts of the table, as `fit` takes them. Where they have to be encoded, a function (or a list): an iterator
-            can be read only once.
+        batches : iterable of (X, y), (X, y, sample_weight) or (X, y, sample_weight, groups), or function that \
+returns one
+            Parts of the table, as `fit` takes them; weights may be None where there are groups. Where they have to be
+            encoded, a function (or a list): an iterator can be read only once.
         n_rows : int, optional
             Rows of all batches together, where they have to be encoded and you know it: they are not counted then.
         folder : path-like, optional
@@ -343,27 +343,33 @@ default="squared-exponential"
         """
         if self.keep_rows is True:
             raise ValueError("keep_rows=True keeps all rows in memory: use fit, or set keep_rows='auto'")
+        labels = BatchLabels(self.encoder)
         with (
             self._budget(checkpoint) as budget,
             columns_unchanged_on_error(self),
-            self._gathered(batches, n_rows, folder) as file,
+            self._gathered(batches, n_rows, folder, labels) as file,
         ):
             shares = self._shares(file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
-                return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget)
+                label = file.labels_of(np.arange(file.n_rows)) if file.labelled else None
+                return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget, label)
             seed, places = self._draw_sample(file.n_rows, shares, budget)
             units = self._choose_units(*file.take(places))
             sizes = self._sizes(file.n_rows, file.n_inputs, None)
             n_fitted = sizes.n_trees * file.n_rows * (1 + sizes.refits(file.n_rows))
-            table = FileTable(file, units, shares.part_bytes, RowCounter(n_fitted))
-            self._fit_table(TrainingRows.of(table, places), units, seed, budget)
+            training = TrainingRows.of(FileTable(file, units, shares.part_bytes, RowCounter(n_fitted)), places)
+            if file.labelled:
+                training = training.in_groups(file.labels_of(places), file.labels)
+            self._fit_table(training, units, seed, budget)
         return self
 
     @contextmanager
-    def _gathered(self, batches: GivenBatches, n_rows: int | None, folder: FilePath | None) -> Iterator[RowFile]:
+    def _gathered(
+        self, batches: GivenBatches, n_rows: int | None, folder: FilePath | None, labels: BatchLabels
+    ) -> Iterator[RowFile]:
         """All rows of the batches in a file, in numbers."""
         encoder, numeric = encoded_batches(batches, self.encoder, n_rows)
-        with gathered(self, numeric, folder) as file:
+        with gathered(self, labels.numbered(numeric), folder) as file:
             self._set_encoder(encoder)
             yield file
 
@@ -378,12 +384,12 @@ default="squared-exponential"
         groups: ArrayLike | None = None,
     ) -> Self:
         with columns_unchanged_on_error(self):
-            labels = None if groups is None else check_blocks(groups, X, "groups", "group")
-            X, y, weight, labels = self._training_rows(X, y, sample_weight, labels, growing=growing)
+            labels = RowLabels(self.encoder)
+            X, y, weight, label = self._training_rows(X, y, sample_weight, labels.of(X, groups, None), growing=growing)
             if growing and weight is not None:
                 check_total_weight(WeightTotals.of(weight), growing)
-            numbers = None if labels is None else check_groups(labels)
-            return self._fit_rows(X, y, weight, keep_rows, budget, numbers)
+            labels.check()
+            return self._fit_rows(X, y, weight, keep_rows, budget, label)
 
     @contextmanager
     def _budget(self, checkpoint: FilePath | None) -> Iterator[Budget]:
@@ -406,7 +412,7 @@ default="squared-exponential"
         weight: Array | None,
         keep_rows: bool | Literal["auto"],
         budget: Budget,
-        groups: Indices | None = None,
+        label: Array | None = None,
     ) -> Self:
         """Fit to rows in memory that have been checked."""
         shares = self._shares(X.shape[1])
@@ -415,12 +421,14 @@ default="squared-exponential"
             units = self._choose_units(X, y, weight)
             rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
             training = TrainingRows.in_random_order(rows)
-            groups = None if groups is None else groups[places]
+            label = None if label is None else label[places]
         else:
             units = self._choose_units(X[places], y[places], None if weight is None else weight[places])
             rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
             training = TrainingRows.of(MemoryTable(rows), places)
-        self._fit_table(training.in_groups(groups), units, seed, budget)
+        if label is not None:
+            training = training.in_groups(label[training.places], lambda: [label])
+        self._fit_table(training, units, seed, budget)
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
         self._fitted = replace(self._fitted, rows=rows if keep else None)
         return self

@@ -77,7 +77,7 @@ class RecordFile:
 
 
 class RowFile:
-    """A training table in the user's units: inputs, target and, where rows have them, weights.
+    """A training table in the user's units: inputs, target and, where rows have them, weights and labels.
 
     Parameters
     ----------
@@ -87,11 +87,16 @@ class RowFile:
         Whether rows have weights.
     folder : path-like or None
         Where the file is; None for the system's folder for temporary files.
+    labelled : bool
+        Whether rows have labels: numbers that say how they are held out.
     """
 
-    def __init__(self, n_inputs: int, weighted: bool, folder: str | os.PathLike[str] | None) -> None:
-        self.n_inputs, self.weighted = n_inputs, weighted
-        columns = [("x", np.float64, (n_inputs,)), ("y", np.float64), *[("weight", np.float64)] * weighted]
+    def __init__(
+        self, n_inputs: int, weighted: bool, folder: str | os.PathLike[str] | None, labelled: bool = False
+    ) -> None:
+        self.n_inputs, self.weighted, self.labelled = n_inputs, weighted, labelled
+        others = [name for name, there in (("weight", weighted), ("label", labelled)) if there]
+        columns = [("x", np.float64, (n_inputs,)), ("y", np.float64), *((name, np.float64) for name in others)]
         self.records = RecordFile(np.dtype(columns), folder)
         self.total = 0.0
 
@@ -100,12 +105,14 @@ class RowFile:
         """Number of rows so far."""
         return self.records.n_records
 
-    def append(self, X: Array, y: Array, weight: Array | None) -> None:
+    def append(self, X: Array, y: Array, weight: Array | None, label: Array | None = None) -> None:
         """Add rows at the end."""
         out = np.empty(len(y), self.records.record)
         out["x"], out["y"] = X, y
         if weight is not None:
             out["weight"] = weight
+        if label is not None:
+            out["label"] = label
         self.records.append(out)
         self.total += float(len(y) if weight is None else weight.sum())
 
@@ -115,15 +122,33 @@ class RowFile:
 
     def take(self, index: Indices) -> tuple[Array, Array, Array | None]:
         """Inputs, targets and weights of the rows of these numbers, in that order."""
+        return self._columns(self._records(index))
+
+    def labels_of(self, index: Indices) -> Array:
+        """Labels of the rows of these numbers, in that order."""
+        return self._records(index)["label"]
+
+    def labels(self) -> Iterator[Array]:
+        """Labels of all rows, in parts."""
+        for start in range(0, self.n_rows, self._chunk):
+            yield self.records.read(start, start + self._chunk)["label"]
+
+    @property
+    def _chunk(self) -> int:
+        """Rows that are read at a time where all are looked at."""
+        return max(1, CHUNK_BYTES // self.records.record.itemsize)
+
+    def _records(self, index: Indices) -> NDArray[Any]:
+        """Rows of these numbers, in that order."""
         order = np.argsort(index)
         records = np.empty(len(index), self.records.record)
         ascending = index[order]
-        chunk = max(1, CHUNK_BYTES // self.records.record.itemsize)
-        for start in range(0, self.n_rows, chunk):
-            first, last = np.searchsorted(ascending, [start, start + chunk])
+        for start in range(0, self.n_rows, self._chunk):
+            end = start + self._chunk
+            first, last = np.searchsorted(ascending, [start, end])
             if first < last:
-                records[order[first:last]] = self.records.read(start, start + chunk)[ascending[first:last] - start]
-        return self._columns(records)
+                records[order[first:last]] = self.records.read(start, end)[ascending[first:last] - start]
+        return records
 
     def _columns(self, records: NDArray[Any]) -> tuple[Array, Array, Array | None]:
         return records["x"], records["y"], records["weight"] if self.weighted else None
@@ -137,7 +162,10 @@ class RowFile:
 def gathered(
     estimator: BaseEstimator, batches: Iterable[tuple[ArrayLike, ...]], folder: str | os.PathLike[str] | None
 ) -> Iterator[RowFile]:
-    """All rows of batches (X, y) or (X, y, sample_weight) in a file, checked as they come."""
+    """All rows of batches (X, y), (X, y, sample_weight) or (X, y, sample_weight, label), checked as they come.
+
+    Weights may be None, labels are numbers; all batches have them or none.
+    """
     if folder is not None and not os.path.isdir(folder):
         raise NotADirectoryError(f"folder must exist, got {os.fspath(folder)!r}")
     file: RowFile | None = None
@@ -148,14 +176,12 @@ def gathered(
             if _counts_for_nothing(batch):
                 continue
             try:
-                sample_weight = batch[2] if weighted else None
-                X, y, weight, _ = check_rows(
-                    estimator, batch[0], batch[1], sample_weight, None, reset=file is None, whole=False
-                )
+                parts: list[Any] = [*batch, None, None][:4]
+                X, y, weight, label = check_rows(estimator, *parts, reset=file is None, whole=False)
             except (ValueError, TypeError) as error:
                 raise type(error)(f"batch {number}: {error}") from error
-            file = file or RowFile(X.shape[1], weighted, folder)
-            file.append(X, y, weight)
+            file = file or RowFile(X.shape[1], weighted, folder, label is not None)
+            file.append(X, y, weight, label)
             if weight is not None:
                 totals += WeightTotals.of(weight)
         if file is None:
@@ -171,16 +197,16 @@ def gathered(
 def _counts_for_nothing(batch: tuple[ArrayLike, ...]) -> bool:
     """Whether a batch has no rows, or none with a weight, which a whole table could not be like but a part may."""
     sizes = [np.shape(np.asarray(part))[:1] for part in batch if part is not None and np.ndim(part)]
-    weightless = len(batch) == 3 and batch[2] is not None and not np.any(np.asarray(batch[2]))
+    weightless = len(batch) > 2 and batch[2] is not None and not np.any(np.asarray(batch[2]))
     return len(set(sizes)) == 1 and (sizes[0] == (0,) or weightless)
 
 
 def _weighted(batch: tuple[ArrayLike, ...], number: int, file: RowFile | None) -> bool:
     """Whether a batch has weights: all have or none."""
-    if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+    if not isinstance(batch, tuple | list) or len(batch) not in (2, 3, 4):
         got = f"{len(batch)} parts" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
         raise ValueError(f"batch {number} must be (X, y) or (X, y, sample_weight), got {got}")
-    weighted = len(batch) == 3 and batch[2] is not None
+    weighted = len(batch) > 2 and batch[2] is not None
     if file is not None and weighted != file.weighted:
         raise ValueError(f"batch {number} has {'' if weighted else 'no '}weights, unlike those before it")
     return weighted

@@ -36,7 +36,10 @@ def folds_of_groups(groups: NDArray[np.integer], n_folds: int, n_held_out: int) 
     n_folds, n_held_out : int
         Folds, and rows in each, as they would be of rows that do not belong together. There may be more of both.
     """
-    _, which, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    # By their first appearance, so that it does not matter what they are called.
+    _, first, which, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first)
+    which, sizes = np.argsort(order)[which], sizes[order]
     # A random order that does not depend on the sizes: that of the first rows would have large groups early.
     order = np.random.default_rng(len(sizes)).permutation(len(sizes))
     folds = [_next_fold(order, sizes, 0, n_held_out)]

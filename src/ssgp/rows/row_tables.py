@@ -358,11 +358,13 @@ class TrainingRows:
         first = TrainingRows.in_random_order(self.sample.reorder(np.arange(n_rows), np.array([0, n_rows])))
         return first if self.groups is None else replace(first, groups=self.groups[:n_rows])
 
-    def in_groups(self, groups: Indices | None) -> "TrainingRows":
-        """The same rows, of these groups (n,) of the table in memory."""
-        if groups is None:
-            return self
-        return replace(self, groups=groups[self.places], groups_of_table=lambda: [groups])
+    def in_groups(self, of_sample: Array, of_table: Callable[[], Iterable[Array]]) -> "TrainingRows":
+        """The same rows in groups: numbers of those of the sample and, in parts, of those of the whole table."""
+
+        def numbers(groups: Array) -> Indices:
+            return groups.astype(np.int64)
+
+        return replace(self, groups=numbers(of_sample), groups_of_table=lambda: map(numbers, of_table()))
 
     def folds(self, n_folds: int, n_held_out: int) -> list[Indices]:
         """Numbers of the sample's rows that are held out in each fold: so many or, of groups, about so many."""
