@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ssgp.engine.threads import in_forked_process
-from ssgp.engine.workers import ProcessWorkers, ThreadWorkers, _pool, process_workers
+from ssgp.engine.workers import KeptThreads, ProcessWorkers, ThreadWorkers, _pool, process_workers
 
 N_PROCESSES = 4
 
@@ -23,9 +23,13 @@ def processes():
     _pool.close()
 
 
-@pytest.fixture(params=["one thread", "threads", "processes"])
+@pytest.fixture(params=["one thread", "threads", "processes", "kept threads"])
 def workers(request, processes):
-    return {"one thread": ThreadWorkers(), "threads": ThreadWorkers(3), "processes": processes}[request.param]
+    kept = KeptThreads(3)
+    yield {"one thread": ThreadWorkers(), "threads": ThreadWorkers(3), "processes": processes, "kept threads": kept}[
+        request.param
+    ]
+    kept.end()
 
 
 def square(number):

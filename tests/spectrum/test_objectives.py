@@ -5,7 +5,9 @@ import pytest
 from scipy.stats import multivariate_t, norm
 
 from helpers import central_difference, naive_features
+from ssgp.engine.workers import KeptThreads
 from ssgp.rows.blocks import Block
+from ssgp.spectrum import objectives
 from ssgp.spectrum.noise import LEARNING_PRIOR, NoisePrior
 from ssgp.spectrum.objectives import Draw, GlobalObjective, LocalObjective
 from ssgp.spectrum.parameters import Hyperparameters
@@ -169,3 +171,22 @@ def test_sums_that_single_precision_cannot_hold_are_taken_again_in_double(rng):
     double = LocalObjective(trend=True)(Block(X.astype(float), y.astype(float)), Draw(frequencies), hyperparameters)
     assert single.value == pytest.approx(double.value, rel=1e-4)
     np.testing.assert_allclose(single.frequencies, double.frequencies, rtol=1e-2, atol=0.1)
+
+
+@pytest.mark.parametrize("trend", [False, True], ids=["plain", "trend"])
+def test_parts_of_a_block_are_worth_the_whole_whoever_does_them(block, draw, hyperparameters, monkeypatch, trend):
+    whole = LocalObjective(trend=trend)(block, draw, hyperparameters)
+    monkeypatch.setattr(objectives, "PART_WORK", 1)
+    found = []
+    for n_threads in (1, 2, 3):
+        threads = KeptThreads(n_threads)
+        found.append(LocalObjective(trend=trend, threads=threads)(block, draw, hyperparameters))
+        threads.end()
+    for name in ("value", "frequencies", "log_noise", "log_signal", "log_lengthscale"):
+        parts = [getattr(gradient, name) for gradient in found]
+        if parts[0] is None:
+            assert getattr(whole, name) is None
+            continue
+        np.testing.assert_allclose(parts[0], getattr(whole, name), rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(parts[0], parts[1])
+        np.testing.assert_array_equal(parts[0], parts[2])

@@ -4,10 +4,10 @@ import multiprocessing
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Protocol, TypeVar
 
 from joblib.externals.loky.process_executor import ProcessPoolExecutor
@@ -15,7 +15,7 @@ from joblib.parallel import get_active_backend
 
 from ssgp.engine.threads import in_forked_process, with_one_blas_thread
 
-__all__ = ["ProcessWorkers", "ThreadWorkers", "Workers", "process_workers"]
+__all__ = ["KeptThreads", "ProcessWorkers", "ThreadWorkers", "Workers", "process_workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -61,6 +61,39 @@ class ThreadWorkers:
             return _collect(pool.submit, partial(with_one_blas_thread, function), items, self.number)
 
 
+class KeptThreads:
+    """So many threads that stay until they are ended, for parts of a step that takes a millisecond.
+
+    Parameters
+    ----------
+    number : int
+        Threads; the calling thread is one of them.
+    """
+
+    def __init__(self, number: int = 1) -> None:
+        self.number = number
+        self._others: ThreadPoolExecutor | None = None
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Results for each item, in their order; neighbours are done by the same thread."""
+        n_shares = min(self.number, len(items))
+        if n_shares < 2:
+            return _each(function, items)
+        self._others = self._others or ThreadPoolExecutor(self.number - 1)
+        bounds = [len(items) * i // n_shares for i in range(n_shares + 1)]
+        own, *others = [items[first:last] for first, last in pairwise(bounds)]
+        each = partial(_each, function)
+        futures = [self._others.submit(with_one_blas_thread, each, share) for share in others]
+        results = each(own)
+        return results + [result for future in futures for result in future.result()]
+
+    def end(self) -> None:
+        """End the threads; who maps again starts others."""
+        if self._others is not None:
+            self._others.shutdown()
+        self._others = None
+
+
 class ProcessWorkers:
     """So many processes, which functions and items are sent to.
 
@@ -89,6 +122,10 @@ class ProcessWorkers:
         """End the processes, and whoever waits for their results."""
         self._n_ended += 1
         _pool.close()
+
+
+def _each(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    return [function(item) for item in items]
 
 
 def _collect(

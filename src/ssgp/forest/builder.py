@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import pairwise
 from math import ceil
+from threading import Lock
 from time import monotonic
 from typing import TypeVar
 
@@ -93,10 +94,11 @@ class ForestBuilder:
 
     def build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
         """Fit trees, choose their leaves, correct and calibrate them by rows held out, fit them to all rows."""
-        if self.processes is None or not isinstance(rows.table, MemoryTable):
-            return replace(self, processes=None)._build(rows)
-        with rows.table.shared() as table:
-            return self._build(replace(rows, table=table))
+        with one_blas_thread():
+            if self.processes is None or not isinstance(rows.table, MemoryTable):
+                return replace(self, processes=None)._build(rows)
+            with rows.table.shared() as table:
+                return self._build(replace(rows, table=table))
 
     def _build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
         sizes, n_rows = self.settings.sizes, rows.table.n_rows
@@ -210,7 +212,7 @@ class ForestBuilder:
         grown_on = sample.first(n_growing_rows(sample.X.shape[1], shape.n_leaves))
         by_tree = [features[i * n_draws // n_trees] for i in range(n_trees)]
 
-        @cache
+        @_once_for_all_threads
         def grown() -> list[TreeSkeleton]:
             return grow_together(grown_on, lengthscale, by_tree, shape, seeds)
 
@@ -362,6 +364,17 @@ def _call(function: Callable[[], T]) -> T:
 def _lacks_much(held_out: list[Indices], n_rows: int) -> bool:
     """Whether trees that lack the rows of a fold have to be filled again with all."""
     return len(held_out) > 1 or len(held_out[0]) > NEGLIGIBLE * n_rows
+
+
+def _once_for_all_threads(make: Callable[[], T]) -> Callable[[], T]:
+    """A function whose value is made once; threads that ask for it meanwhile wait."""
+    lock, made = Lock(), cache(make)
+
+    def value() -> T:
+        with lock:
+            return made()
+
+    return value
 
 
 def _same(skeleton: TreeSkeleton) -> TreeSkeleton:

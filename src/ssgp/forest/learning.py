@@ -1,6 +1,7 @@
 """The frequencies of a forest, learned by stochastic ascent of the bound of local models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from math import isqrt
 
@@ -9,7 +10,8 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, seconds_of
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest, target_correlations
-from ssgp.engine.threads import one_blas_thread
+from ssgp.engine.threads import n_threads, one_blas_thread
+from ssgp.engine.workers import KeptThreads
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LARGE
 from ssgp.rows.blocking import Blocking, SampledBlocking
@@ -18,7 +20,7 @@ from ssgp.saving.contents import array, fixed_tuple, list_of, number
 from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS, tail_scales
 from ssgp.spectrum.learner import Learner
-from ssgp.spectrum.objectives import LocalObjective
+from ssgp.spectrum.objectives import MOST_PARTS, LocalObjective
 from ssgp.spectrum.optimizers import Adam, EagerAdam, Optimizer
 from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
 from ssgp.spectrum.trainer import Schedule
@@ -62,6 +64,7 @@ class FrequencyLearner:
 
     def __init__(self, rows: Rows, settings: ForestSettings, budget: Budget, start: Parameters | None) -> None:
         self.rows, self.settings, self.budget, self.start = rows, settings, budget, start
+        self._threads = KeptThreads(min(n_threads(settings.n_jobs), MOST_PARTS))
 
     @cached_property
     def _blocking(self) -> Blocking | SampledBlocking:
@@ -92,7 +95,7 @@ class FrequencyLearner:
         """Settings of a learning run."""
         settings = self.settings
         return Learner(
-            objective=LocalObjective(trend=True, trend_inputs=self.trend_inputs),
+            objective=LocalObjective(trend=True, trend_inputs=self.trend_inputs, threads=self._threads),
             base=Normal(),
             learn_hyperparameters=True,
             make_optimizer=self._make_optimizer,
@@ -142,7 +145,7 @@ class FrequencyLearner:
             self._ascend(kernel, parameters, bounds, after_step)
             return parameters.flat, bounds
 
-        with one_blas_thread():
+        with self._in_threads():
             parameters.flat[:], bounds[:] = self.budget.kept.once("learned", run, LEARNED)
 
     def _ascend(
@@ -184,8 +187,17 @@ class FrequencyLearner:
             return max(bounds, key=lambda kernel: bounds[kernel])
 
         message = f"interrupted while the kernel was chosen; it is {DEFAULT_KERNEL}"
-        with one_blas_thread():
+        with self._in_threads():
             return self.budget.attempt(compare, lambda: DEFAULT_KERNEL, message)
+
+    @contextmanager
+    def _in_threads(self) -> Iterator[None]:
+        """Context of learning steps: threads that are gone when it ends, with one thread of linear algebra in each."""
+        try:
+            with one_blas_thread():
+                yield
+        finally:
+            self._threads.end()
 
     def _bound_after(self, kernel: str, rows: Rows, n_steps: int) -> float:
         """Bound of a kernel after a short run."""
