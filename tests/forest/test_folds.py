@@ -1,12 +1,16 @@
 """Rows held out of trees: the level they choose, the correction and the calibration they lead to."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from helpers import small_forest, wavy
-from ssgp.forest.calibration import Components
-from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction
-from ssgp.forest.nodes import LeaveOneOut
+from ssgp.forest.calibration import Calibration, Components
+from ssgp.forest.fitted import Forest
+from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction, scale_of_refitted
+from ssgp.forest.nodes import LeaveOneOut, fit_tree
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable
 
@@ -102,3 +106,51 @@ def test_the_leaves_that_are_delivered_are_those_of_the_folds(more, monkeypatch)
         for model in (shrunk, plain):
             model.partial_fit(X[1400:], y[1400:])
     np.testing.assert_array_equal(shrunk.predict_interval(X), plain.predict_interval(X))
+
+
+def trees_with(*variances):
+    """Trees of one level, whose nodes have these noise variances."""
+    return tuple(SimpleNamespace(levels=[SimpleNamespace(noise_variance=np.array(own))]) for own in variances)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+def test_distributions_of_refitted_trees_follow_their_errors_and_noise(rng, weighted):
+    one = replace(fold(rng, n=300), trees=trees_with([1.0, 4.0], [2.0, 2.0]))
+    noisier = trees_with([1.21, 4.84], [2.42, 2.42])
+    if weighted:
+        one = replace(one, held_out=replace(one.held_out, weight=rng.uniform(0.5, 2.0, 300)))
+    everybody = np.ones(300, bool)
+
+    def scale(trees, errors, alone=everybody):
+        return scale_of_refitted(one, 0, None, trees, errors, alone)
+
+    # Trees that take their noise for a tenth more, and err as before, have distributions that are a tenth too wide.
+    assert scale(noisier, []) == pytest.approx(1 / 1.1)
+    assert scale(one.trees, [0.8 * one.held_out.y] * 2) == pytest.approx(0.8)
+    assert scale(noisier, [0.8 * one.held_out.y] * 2) == pytest.approx(0.8 / 1.1)
+    # Rows that are like others say nothing.
+    odd = np.arange(300) % 2 == 1
+    assert scale(one.trees, [np.where(odd, 0.1, 0.9) * one.held_out.y], ~odd) == pytest.approx(0.9)
+    assert scale(one.trees, [0.1 * one.held_out.y], ~everybody) == 1.0
+
+
+def test_errors_after_refitting_are_those_of_trees_without_the_row(monkeypatch):
+    X, y = wavy(400)[:2]
+    seen = []
+
+    def watched(fold, level, correction, trees, errors, alone):
+        seen.append((fold, errors))
+        return scale_of_refitted(fold, level, correction, trees, errors, alone)
+
+    monkeypatch.setattr("ssgp.forest.builder.scale_of_refitted", watched)
+    model = small_forest(n_trees=2).fit(X, y)
+    ((fold, errors),) = seen
+    fitted = model._fitted
+    table = MemoryTable(fitted.units.rows(X, y, None, np.arange(400), np.array([0, 400])))
+    in_table = [np.flatnonzero((table.rows.X == row).all(axis=1))[0] for row in fold.held_out.X[:3]]
+    for own, skeleton in zip(errors, fitted.skeletons, strict=True):
+        for k, number in enumerate(in_table):
+            ridge = fitted.parameters.hyperparameters.ridge(skeleton.features.n_cosines // 2)
+            without, _ = fit_tree(table.without(np.array([number])), skeleton, ridge, 1, True)
+            predicted = Forest((without,), Calibration()).only(-1).components(table.rows.X[[number]]).mean[0, 0]
+            assert own[k] == pytest.approx(table.rows.y[number] - predicted, rel=0.02, abs=2e-3)

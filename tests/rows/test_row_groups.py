@@ -73,3 +73,15 @@ def test_repeats_outside_the_sample_are_held_out_with_those_in_it(rng):
     assert set(which[without.held_out]) == set(which[training.places[numbers]])
     assert not set(which[without.held_out]) & set(np.delete(which, without.held_out))
     assert len(rest.y) == 900 - len(numbers)
+
+
+def test_rows_are_alone_where_no_other_row_of_the_table_is_of_their_group(rng):
+    groups = rng.integers(0, 60, 100)
+    rows = rows_of(rng.normal(size=(100, 2)), rng.normal(size=100))
+    asked = rng.permutation(40)[:15]
+    for sampled in (np.arange(100), rng.permutation(100)[:40]):
+        training = TrainingRows.of(MemoryTable(rows), sampled)
+        assert training.alone(asked).all()
+        training = training.in_groups(groups[sampled], lambda: iter([groups[:30], groups[30:]]))
+        expected = [np.sum(groups == groups[sampled[k]]) == 1 for k in asked]
+        np.testing.assert_array_equal(training.alone(asked), expected)

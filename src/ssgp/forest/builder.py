@@ -18,7 +18,14 @@ from ssgp.engine.workers import ProcessWorkers, ThreadWorkers, Workers, process_
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
 from ssgp.forest.fitted import Forest
-from ssgp.forest.folds import Fold, choose_level, learn_calibration, learn_correction, refit_correction
+from ssgp.forest.folds import (
+    Fold,
+    choose_level,
+    learn_calibration,
+    learn_correction,
+    refit_correction,
+    scale_of_refitted,
+)
 from ssgp.forest.growing import grow_skeleton, grow_together, n_growing_rows
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
@@ -39,6 +46,10 @@ FITTED_TREE = fixed_tuple(made_of(TreeSkeleton), made_of(SpectralTree), optional
 
 # So many rows, counted once per tree, are left out of it in turn to learn the correction: all rows of some branches.
 LEAVE_ONE_OUT_ROWS = 1_200_000
+# Where rows held out are so large a share of all, trees that were fitted to them as well are compared with those
+# before: so many trees or, of few rows, as many as have so many rows in all.
+LEAST_COMPARED_SHARE = 1 / 20
+LEAST_COMPARED_TREES, COMPARED_ROWS = 4, 50_000
 # Time kept for the correction, in passes over the trees.
 CORRECTING_SHARE = 0.3
 # The same for the choice of leaves and the calibration.
@@ -117,9 +128,11 @@ class ForestBuilder:
         forest = self._corrected_and_calibrated(folds, level)
         if not refits:
             return forest.only(level), folds[-1].skeletons
-        forest = replace(forest, correction=self._correction_of_all(forest.correction, folds, level))
-        trees, skeletons = self._fit_to_all(rows.table, self.settings.shape.cut_at(level), folds[-1].skeletons)
-        return replace(forest, trees=trees).only(-1), skeletons
+        of_all = self._correction_of_all(forest.correction, folds, level)
+        fitted = self._fit_to_all(rows.table, self.settings.shape.cut_at(level), folds[-1])
+        scale = self._scale_of_refitted(fitted, folds[-1], level, forest.correction, rows, held_out[-1])
+        calibration = replace(forest.calibration, noise=scale * forest.calibration.noise)
+        return Forest(_trees(fitted), calibration, of_all).only(-1), _skeletons(fitted)
 
     def _corrected_and_calibrated(self, folds: list[Fold], level: int) -> Forest:
         """The trees of the last fold, with a correction and a calibration learned from all folds."""
@@ -182,16 +195,32 @@ class ForestBuilder:
         level = skeletons[0].leaves_per_node.index(forest.trees[0].levels[0].leaves_per_node)
         return replace(forest, trees=trees).only(level)
 
-    def _fit_to_all(
-        self, table: RowTable, shape: TreeShape, skeletons: list[TreeSkeleton]
-    ) -> tuple[tuple[SpectralTree, ...], list[TreeSkeleton]]:
-        """Trees of a fold, cut off at the leaves that were chosen, fitted to all rows."""
-        cut = [skeleton.with_shape(shape) for skeleton in skeletons]
+    def _fit_to_all(self, table: RowTable, shape: TreeShape, fold: Fold) -> list[FittedTree]:
+        """Trees of a fold, cut off at the leaves that were chosen, fitted to all rows.
+
+        Where the rows held out of the fold are many, all rows are left out in turn of some of the trees.
+        """
+        cut = [skeleton.with_shape(shape) for skeleton in fold.skeletons]
+        many = len(fold.held_out.y) > LEAST_COMPARED_SHARE * table.n_rows and not self.budget.limited
+        n_compared = max(LEAST_COMPARED_TREES, ceil(COMPARED_ROWS / table.n_rows)) if many else 0
+        leave_out = [range(shape.n_branches if i < n_compared else 0) for i in range(len(cut))]
         features = [skeleton.features for skeleton in cut]
-        fitted = self._kept_trees(
-            "all", table, lambda i: partial(_same, cut[i]), features, [()] * len(cut), self.budget
-        )
-        return _trees(fitted), _skeletons(fitted)
+        return self._kept_trees("all", table, lambda i: partial(_same, cut[i]), features, leave_out, self.budget)
+
+    def _scale_of_refitted(
+        self,
+        fitted: list[FittedTree],
+        fold: Fold,
+        level: int,
+        correction: Correction | None,
+        rows: TrainingRows,
+        held_out: Indices,
+    ) -> float:
+        """Factor of the scale of distributions since a fold's trees were fitted to all rows."""
+        if len(fitted) < len(fold.trees):
+            return 1.0
+        errors = [left_out.of_rows(rows.places[held_out]) for _, _, left_out in fitted if left_out is not None]
+        return scale_of_refitted(fold, level, correction, _trees(fitted), errors, rows.alone(held_out))
 
     def _fit_trees(
         self, name: str, sample: Rows, table: RowTable, n_trees: int, budget: Budget, leave_out: bool = False

@@ -1,11 +1,12 @@
 """Rows held out of trees: they choose the trees' leaves, correct their errors and calibrate their mixture."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import exp
 
 import numpy as np
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Mask
 from ssgp._utils.wide import fewer_if_wide
 from ssgp.engine.tiles import mean_in_order
 from ssgp.forest.calibrating import calibrated_score, fit_calibration
@@ -19,17 +20,19 @@ from ssgp.forest.correction import (
     grow_correction,
 )
 from ssgp.forest.nodes import LeaveOneOut
-from ssgp.forest.tree import SpectralTree, TreeSkeleton
+from ssgp.forest.tree import Level, SpectralTree, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import RowTable
 
-__all__ = ["Fold", "choose_level", "learn_calibration", "learn_correction", "refit_correction"]
+__all__ = ["Fold", "choose_level", "learn_calibration", "learn_correction", "refit_correction", "scale_of_refitted"]
 
 # A finer level is taken where it is better than a coarser one by so many nats per held-out row.
 WORTH = 0.003
 CHOOSING_ROWS = 2000
 # More rows than these take more time and memory than they make the correction better.
 CORRECTING_ROWS = 1_000_000
+# The least and the greatest factor of the scale of trees that were fitted again.
+SCALES_OF_REFITTED = (0.5, 1.2)
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,63 @@ def learn_calibration(folds: list[Fold], level: int, correction: Correction | No
             for part, booster, fold in zip(components, correction.boosters, folds, strict=True)
         ]
     return fit_calibration(*_pooled(folds, components))[0]
+
+
+def scale_of_refitted(
+    fold: Fold,
+    level: int,
+    correction: Correction | None,
+    trees: Sequence[SpectralTree],
+    errors: Sequence[Array],
+    alone: Mask,
+) -> float:
+    """Factor of a calibration's scale once a fold's trees have been fitted to the rows held out of them as well.
+
+    Calibrations are learned from errors of trees that have seen fewer rows. Those that have seen all err less, and
+    estimate the noise of their leaves otherwise.
+
+    Parameters
+    ----------
+    fold : Fold
+        Trees as they were, and the rows held out of them.
+    level : int
+        The level that predicts.
+    correction : Correction or None
+        As the fold's rows have judged it.
+    trees : sequence of SpectralTree
+        The same trees of all rows, with the one level that predicts.
+    errors : sequence of arrays of shape (n,)
+        Of the first of these, errors of the rows held out, each left out of the tree; none where nobody asked.
+    alone : bool array of shape (n,)
+        Rows that may be left out alone: they are unlike any other.
+    """
+    pairs = zip(fold.trees, trees, strict=True)
+    noise = [_mean_log_noise(after.levels[-1]) - _mean_log_noise(before.levels[level]) for before, after in pairs]
+    scale = exp(-0.5 * float(np.mean(noise)))
+    if len(errors) and alone.any():
+        scale *= _ratio_of_errors(fold, level, correction, np.mean(errors, axis=0), len(errors), alone)
+    return float(np.clip(scale, *SCALES_OF_REFITTED))
+
+
+def _mean_log_noise(level: Level) -> float:
+    return float(np.mean(np.log(level.noise_variance.astype(float))))
+
+
+def _ratio_of_errors(
+    fold: Fold, level: int, correction: Correction | None, after: Array, n_trees: int, alone: Mask
+) -> float:
+    """Size of errors `after` (n,) of the first trees on rows held out, over that before, in deviations of before."""
+    residuals = fold.held_out_residuals(level)
+    y, deviation, total = fold.held_out.y.astype(float), residuals.deviation, np.zeros(2)
+    for k, mean in enumerate((mean_in_order(fold.components[level].mean[:n_trees]), y - after)):
+        error = y - mean
+        if correction is not None:
+            own = replace(correction, boosters=correction.boosters[-1:])
+            error = error - own(residuals.X, mean, deviation)
+        size = np.abs(error / deviation) if residuals.weight is None else np.abs(error / deviation) * residuals.weight
+        total[k] = size[alone].sum()
+    before, now = total
+    return float(now / before) if before > 0.0 else 1.0
 
 
 def _pooled(folds: list[Fold], components: list[Components]) -> tuple[Components, Array, Array | None]:

@@ -57,6 +57,11 @@ class LeaveOneOut:
     error: Array
     noise_variance: Array
 
+    def of_rows(self, numbers: Indices) -> Array:
+        """Errors at the last level of rows of these numbers (k,), which are all there, shape (k,)."""
+        order = np.argsort(self.rows)
+        return self.error[-1][order[np.searchsorted(self.rows, numbers, sorter=order)]]
+
 
 def fit_tree(
     table: RowTable,

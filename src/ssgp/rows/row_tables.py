@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.checksums import checksum
 from ssgp._utils.wide import fewer_if_wide
 from ssgp.engine.descent import descend, rows_at_once
@@ -377,6 +377,24 @@ class TrainingRows:
         rest = np.delete(np.arange(len(self.sample.y)), held_out)
         taken, left = (self.sample.reorder(part, np.array([0, len(part)])) for part in (held_out, rest))
         return taken, left, self.table.without(self._in_table(held_out))
+
+    def alone(self, rows: Indices) -> Mask:
+        """Which of the sample's rows of these numbers (k,) share their group with no other row of the table."""
+        if self.groups is None:
+            return np.ones(len(rows), bool)
+        groups, which = np.unique(self.groups[rows], return_inverse=True)
+        counts = np.zeros(len(groups), np.int64)
+        for part in self._groups_in_parts():
+            present, number = np.unique(part, return_counts=True)
+            _, place, own = np.intersect1d(present, groups, assume_unique=True, return_indices=True)
+            counts[own] += number[place]
+        return (counts == 1)[which]
+
+    def _groups_in_parts(self) -> Iterable[NDArray[np.integer]]:
+        """Groups of all rows of the table."""
+        if self.groups_of_table is not None and len(self.places) < self.table.n_rows:
+            return self.groups_of_table()
+        return [] if self.groups is None else [self.groups]
 
     def _in_table(self, held_out: Indices) -> Indices:
         """Numbers in the table of these rows of the sample, and of all others of their groups."""
