@@ -28,6 +28,7 @@ from ssgp.forest.noise_shape import NoiseShape, NoiseTrend
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import NearestCentre, NearestRow
 from ssgp.rows.standardizer import Standardizer
+from ssgp.rows.target_maps import Logit, SoftLog
 from ssgp.saving.contents import ContentsError, Sizes, either, made_of
 from ssgp.saving.kinds import Kinds
 from ssgp.saving.model_files import read_object
@@ -56,7 +57,7 @@ ESTIMATORS = (
     TableEncoder,
     VSSGPRegressor,
 )
-ROWS = (NearestCentre, NearestRow, Rows, Standardizer)
+ROWS = (Logit, NearestCentre, NearestRow, Rows, SoftLog, Standardizer)
 SPECTRUM = (Adam, AffinePosterior, Laplace, Layout, Logistic, Normal, Parameters, RobbinsMonro, StudentT)
 SVBSSGP = (Conditional, Context, LocalModels)
 BASELINES = (

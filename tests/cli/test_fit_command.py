@@ -1,6 +1,7 @@
 """``ssgp fit``: the model is the one that Python fits."""
 
 import json
+import re
 import signal
 import time
 
@@ -83,6 +84,34 @@ class TestFit:
         arguments = ("--target", "height", "--kind", "colour=drop", "--out", path)
         assert run("fit", folder / "train.csv", *arguments, *QUICK)[0] == 0
         assert "colour: dropped: as asked for" in read_summary(path)["columns"]
+
+    @pytest.mark.parametrize(("kind", "map_of"), [("positive", "positive"), ("0,9.5", "bounded"), ("any", None)])
+    def test_what_the_target_is(self, kind, map_of, tmp_path):
+        rng = np.random.default_rng(0)
+        x = rng.uniform(size=80)
+        table = pa.table({"x": x, "y": np.exp(np.sin(6 * x) + 0.3 * rng.normal(size=80))})
+        csv.write_csv(table, tmp_path / "t.csv")
+        arguments = ("fit", tmp_path / "t.csv", "--target", "y", *QUICK, "--target-kind", kind, "--out", tmp_path / "m")
+        code, out, err = run(*arguments)
+        assert code == 0, err
+        assert ssgp.load(tmp_path / "m").target_kind_ == (map_of or "any")
+        assert (f"Target: {map_of}: " in out) == (map_of is not None)
+        assert f"target_kind {map_of or 'any'}" in run("inspect", tmp_path / "m")[1]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("--target-kind", "log"), "--target-kind: The 'target' parameter .* must be a str among"),
+            (("--target-kind", "0,high"), "--target-kind: bounds must be two numbers, as in 0,100, found '0,high'"),
+            (("--target-kind", "count"), "y has the value .* target='count' allows whole numbers from 0 on"),
+            (("--target-kind", "positive", "--model", "ssgp"), "--target-kind: ssgp takes targets as they are"),
+        ],
+    )
+    def test_a_kind_that_is_none(self, arguments, message, folder):
+        code, _, err = run("fit", folder / "train.csv", "--target", "height", "--out", folder / "no", *arguments)
+        assert code != 0
+        assert re.search(message, err), err
+        assert err.count("\n") <= 2
 
     @pytest.mark.slow
     @pytest.mark.parametrize("memory", ["enough", "too little"])

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ssgp._utils.progress import StepHooks
 from ssgp._utils.warning import warn_user
 
-__all__ = ["Budget", "FitInterruptedError", "Kept", "NothingKept", "interruptible", "seconds_of"]
+__all__ = ["Budget", "FitInterruptedError", "Kept", "NothingKept", "UnsavedBudget", "interruptible", "seconds_of"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,3 +166,12 @@ class Budget:
                 interrupted.append(True)
             warn_user(message if isinstance(message, str) else message(), ConvergenceWarning)
             return otherwise()
+
+
+@dataclass(frozen=True)
+class UnsavedBudget(Budget):
+    """The budget of a trial, of which nothing is of use where Ctrl-C cuts it short: the first one is obeyed at once."""
+
+    def attempt(self, work: Callable[[], T], otherwise: Callable[[], T], message: str | Callable[[], str]) -> T:
+        """What `work` returns."""
+        return work()

@@ -188,6 +188,13 @@ def fit(
         Dates,
         typer.Option("--dates", help="How to read dates such as 3/4/2025; by default days beyond 12, or dots, tell."),
     ] = Dates.auto,
+    target_kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="What the target is: any, positive, non-negative, count, or bounds as in 0,100. Found if not given.",
+        ),
+    ] = None,
     model: Annotated[Model, typer.Option(help="Regressor.")] = Model.forest,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the regressor; repeatable.")
@@ -243,6 +250,7 @@ def fit(
         time=None,
         kinds=kind or (),
         dates=dates.value,
+        target_kind=target_kind,
         model=model.value,
         settings=set_ or (),
         hold_out=hold_out,

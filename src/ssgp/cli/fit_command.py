@@ -52,6 +52,7 @@ class FitOptions:
     time: str | None
     kinds: Sequence[str]
     dates: Literal["auto", "dayfirst", "monthfirst"]
+    target_kind: str | None
     model: str
     settings: Sequence[str]
     hold_out: float
@@ -87,6 +88,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
     results: dict[str, Any] = {"out": options.out, "interrupted": interrupted, "fit_seconds": round(seconds, 3)}
     results |= read_summary(options.out)
     text = [_columns_text(model.encoder_), _training_text(options.model, results["training"], seconds)]
+    if getattr(model, "target_map_", None) is not None:
+        text.append(f"Target: {model.target_map_.describe()}")
     if options.hold_out:
         with output.warnings_as_messages(), told_once():
             results["held_out"] = _score_held_out(Predictor(model, notes), table)
@@ -120,7 +123,10 @@ def _unfitted(options: FitOptions, roles: ColumnRoles) -> Any:  # noqa: ANN401  
         "random_state": ("--seed", options.seed),
         "n_jobs": ("--jobs", options.jobs),
         "max_memory": ("--memory", options.memory),
+        "target": ("--target-kind", None if options.target_kind is None else _target_kind(options.target_kind)),
     }
+    if options.target_kind is not None and options.model != "forest":
+        raise WrongUsage(f"--target-kind: {options.model} takes targets as they are; only --model forest maps them")
     if options.checkpoint is not None and options.model != "forest":
         raise WrongUsage(f"--checkpoint: {options.model} cannot go on from one; only --model forest can")
     if options.checkpoint is not None and options.max_time is not None:
@@ -136,6 +142,16 @@ def _unfitted(options: FitOptions, roles: ColumnRoles) -> Any:  # noqa: ANN401  
     if regressor.random_state is None:
         regressor.set_params(random_state=DEFAULT_SEED)
     return regressor.set_params(encoder=TableEncoder(kinds=_kinds(options.kinds, roles.features), dates=options.dates))
+
+
+def _target_kind(text: str) -> str | list[float]:
+    """The kind of a target as the option gives it: a word, or two bounds."""
+    if "," not in text:
+        return text
+    try:
+        return [float(end) for end in text.split(",")]
+    except ValueError:
+        raise WrongUsage(f"--target-kind: bounds must be two numbers, as in 0,100, found {text!r}") from None
 
 
 def _kinds(pairs: Sequence[str], features: list[str]) -> Any:  # noqa: ANN401  checked here

@@ -1,7 +1,9 @@
 """Predictions: distributions of rows, the methods that every regressor has, and recalibration."""
 
 from ssgp.distributions.base import Distribution
+from ssgp.distributions.counts import CountDistribution
 from ssgp.distributions.filled import FilledDistribution
+from ssgp.distributions.mapped import MappedDistribution
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.pipeline import Pipeline
 from ssgp.distributions.recalibrated import RecalibratedRegressor, recalibrate
@@ -10,8 +12,10 @@ from ssgp.distributions.stretched import StretchedDistribution
 from ssgp.distributions.student_mixture import StudentMixture
 
 __all__ = [
+    "CountDistribution",
     "Distribution",
     "FilledDistribution",
+    "MappedDistribution",
     "NormalDistribution",
     "Pipeline",
     "RecalibratedRegressor",

@@ -9,8 +9,17 @@ from sklearn.utils import check_random_state
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.checks import check_levels
+from ssgp.distributions.expectations import ValueFunction
 
-__all__ = ["LEAST_DOF", "MOST_DOF", "Distribution", "RandomState", "StretchableDistribution", "generator"]
+__all__ = [
+    "LEAST_DOF",
+    "MOST_DOF",
+    "Distribution",
+    "MappableDistribution",
+    "RandomState",
+    "StretchableDistribution",
+    "generator",
+]
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
@@ -86,6 +95,10 @@ class Distribution(ABC):
         """Standard deviations, shape (n,)."""
         return np.sqrt(self.variance())
 
+    def sf(self, y: ArrayLike) -> Array:
+        """Probabilities of more than y, shape (n,), to the last digit also where they are small."""
+        return 1.0 - self.cdf(y)
+
     def pdf(self, y: ArrayLike) -> Array:
         """Densities at y, shape (n,)."""
         return np.exp(self.logpdf(y))
@@ -107,7 +120,18 @@ class Distribution(ABC):
         return np.maximum(2.0 * self.excess(y) - (self.mean() - y) - self.half_difference(), 0.0)
 
 
-class StretchableDistribution(Distribution):
+class MappableDistribution(Distribution):
+    """Distributions of all numbers, of which functions have means: those of targets that are mapped."""
+
+    @abstractmethod
+    def moments_of(self, function: ValueFunction) -> tuple[Array, Array]:
+        """Means and variances of ``function(values, rows)`` of the values of each row, shapes (n,), by quadrature.
+
+        The function takes values (..., k) of the k rows of these places; it is smooth, and grows at most linearly.
+        """
+
+
+class StretchableDistribution(MappableDistribution):
     """Distributions that a recalibration can stretch, on the two sides of their means."""
 
     @abstractmethod

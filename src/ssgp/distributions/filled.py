@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.distributions.base import RandomState, StretchableDistribution
+from ssgp.distributions.expectations import ValueFunction
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.engine.tiles import mean_in_order
@@ -69,6 +70,10 @@ class FilledDistribution(StretchableDistribution):
         """Probabilities of at most y, shape (n,)."""
         return self._joined(self.before.cdf(y), self.filled.cdf(self._of_filled(y)))
 
+    def sf(self, y: ArrayLike) -> Array:
+        """Probabilities of more than y, shape (n,)."""
+        return self._joined(self.before.sf(y), self.filled.sf(self._of_filled(y)))
+
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Independent draws, shape (n, n_samples)."""
         before = self.before.sample(n_samples, random_state)
@@ -80,6 +85,12 @@ class FilledDistribution(StretchableDistribution):
     def excess(self, y: ArrayLike) -> Array:
         """Mean excess over y, E max(Y - y, 0), shape (n,)."""
         return self._joined(self.before.excess(y), self.filled.excess(self._of_filled(y)))
+
+    def moments_of(self, function: ValueFunction) -> tuple[Array, Array]:
+        """Means and variances of ``function(values, rows)`` of the values of each row, shapes (n,)."""
+        before = self.before.moments_of(function)
+        filled = self.filled.moments_of(lambda values, rows: function(values, self.places[rows]))
+        return self._joined(before[0], filled[0]), self._joined(before[1], filled[1])
 
     def upper_variance(self) -> Array:
         """Part of the variance from above the mean m, E max(Y - m, 0)^2, shape (n,)."""

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.distributions.base import MOST_DOF, RandomState, StretchableDistribution
+from ssgp.distributions.expectations import ValueFunction
 from ssgp.distributions.student_mixture import StudentMixture
 
 __all__ = ["NormalDistribution"]
@@ -61,6 +62,10 @@ class NormalDistribution(StretchableDistribution):
         """Probabilities of at most y, shape (n,)."""
         return ndtr(self._standardized(y))
 
+    def sf(self, y: ArrayLike) -> Array:
+        """Probabilities of more than y, shape (n,)."""
+        return ndtr(-self._standardized(y))
+
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Independent draws, shape (n, n_samples)."""
         rng = random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
@@ -70,6 +75,10 @@ class NormalDistribution(StretchableDistribution):
         """Mean excess over y, E max(Y - y, 0), shape (n,)."""
         z = self._standardized(y)
         return self.scale * (np.exp(-0.5 * z * z) / sqrt(2.0 * pi) - z * ndtr(-z))
+
+    def moments_of(self, function: ValueFunction) -> tuple[Array, Array]:
+        """Means and variances of ``function(values, rows)`` of the values of each row, shapes (n,)."""
+        return self.as_students().moments_of(function)
 
     def upper_variance(self) -> Array:
         """Half of the variance, shape (n,)."""

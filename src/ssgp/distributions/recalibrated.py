@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target, check_weights
+from ssgp.distributions.base import Distribution
 from ssgp.distributions.pipeline import Pipeline, last_inputs
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
-from ssgp.distributions.regressor import DistributionRegressor
-from ssgp.distributions.stretched import StretchedDistribution
+from ssgp.distributions.regressor import DistributionRegressor, means_of_distributions
 from ssgp.saving.contents import ContentsError, Sizes, integer, made_of
 from ssgp.saving.mixin import SaveMixin, stored_estimator
 
@@ -58,7 +58,8 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
     ----------
     recalibration_ : Recalibration
         The four numbers: `shift` in the target's units, the factors `below` and `above`, and the degrees of freedom
-        `dof` (10,000 where tails are unchanged).
+        `dof` (10,000 where tails are unchanged). Where the regressor has a `target_map_`, they are of the mapped
+        target: what is corrected is mapped back, and nothing is beyond the ends.
     n_recalibration_rows_ : int
         Number of rows they were learned from, at most 10,000 drawn at random.
     n_features_in_, feature_names_in_
@@ -144,7 +145,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         self.n_recalibration_rows_ = len(rows)
         return self
 
-    def predict_distribution(self, X: ArrayLike, **keywords: Any) -> StretchedDistribution:  # noqa: ANN401
+    def predict_distribution(self, X: ArrayLike, **keywords: Any) -> Distribution:  # noqa: ANN401
         """Predictive distributions of observations at X (n, d): those of the regressor, corrected.
 
         Keywords are those of the regressor.
@@ -154,9 +155,11 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
 
     def _means(self, X: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
         check_is_fitted(self)
+        if getattr(self.regressor, "target_map_", None) is not None:
+            return means_of_distributions(self, X, **keywords)
         return self.regressor.predict(X, **keywords) + self.recalibration_.shift
 
-    def _distributions(self, X: ArrayLike, **keywords: Any) -> Iterator[StretchedDistribution]:  # noqa: ANN401
+    def _distributions(self, X: ArrayLike, **keywords: Any) -> Iterator[Distribution]:  # noqa: ANN401
         check_is_fitted(self)
         return map(self.recalibration_, self.regressor._distributions(X, **keywords))
 

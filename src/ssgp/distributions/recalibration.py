@@ -1,13 +1,15 @@
 """Four numbers that correct predictive distributions, learned from held-out rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
-from ssgp.distributions.base import LEAST_DOF, MOST_DOF, StretchableDistribution
+from ssgp.distributions.base import LEAST_DOF, MOST_DOF, Distribution, StretchableDistribution
+from ssgp.distributions.mapped import MappedDistribution
 from ssgp.distributions.stretched import StretchedDistribution
 from ssgp.saving.contents import TINIEST, number
 from ssgp.saving.kinds import stored
@@ -37,7 +39,7 @@ class Recalibration:
     Attributes
     ----------
     shift : float
-        Number added to every mean, in the target's units.
+        Number added to every mean, in the target's units, or in those of its map where there is one.
     below, above : float
         Factors of the distances from the mean on its two sides.
     dof : float
@@ -49,8 +51,13 @@ class Recalibration:
     above: float = 1.0
     dof: float = MOST_DOF
 
-    def __call__(self, before: StretchableDistribution) -> StretchedDistribution:
-        """Distributions with heavier tails, moved and stretched."""
+    def __call__(self, before: Distribution) -> Distribution:
+        """Distributions with heavier tails, moved and stretched; of mapped targets before they are mapped back."""
+        if isinstance(before, MappedDistribution):
+            return replace(before, before=self._of_numbers(before.before))
+        return self._of_numbers(before)
+
+    def _of_numbers(self, before: Any) -> StretchedDistribution:  # noqa: ANN401  a StretchableDistribution
         return StretchedDistribution(before.with_tails(self.dof), self.shift, self.below, self.above)
 
     def describe(self) -> str:
@@ -68,7 +75,7 @@ class Recalibration:
         return f"moved by {self.shift:+.3g}, {stretched}, tails {tails}"
 
 
-def fit_recalibration(before: StretchableDistribution, y: Array, weight: Array | None = None) -> Recalibration:
+def fit_recalibration(before: Distribution, y: Array, weight: Array | None = None) -> Recalibration:
     """The mean error of held-out rows, and the factors and tails that maximise their probability.
 
     The mean error is weighted by the inverse of the rows' deviations. Factors and tails have weak priors, worth a few
@@ -76,16 +83,20 @@ def fit_recalibration(before: StretchableDistribution, y: Array, weight: Array |
 
     Parameters
     ----------
-    before : StretchableDistribution
+    before : StretchableDistribution or MappedDistribution
         Predictive distributions of n rows.
     y : array of shape (n,)
         Their targets.
     weight : array of shape (n,), optional
         How many rows each row counts for.
     """
+    values, of_numbers = (
+        (y, before) if not isinstance(before, MappedDistribution) else (_mapped(before, y), before.before)
+    )
+    assert isinstance(of_numbers, StretchableDistribution)
     counts = np.ones(len(y)) if weight is None else limit_share(weight, MOST_SHARE_OF_ERRORS)
-    total, plain = float(counts.sum()), before.with_tails(np.inf)
-    error, deviation = y - plain.mean(), plain.std()
+    total, plain = float(counts.sum()), of_numbers.with_tails(np.inf)
+    error, deviation = values - plain.mean(), plain.std()
     shift = float(np.average(error, weights=counts / deviation))
     start = _start(error - shift, deviation, counts)
 
@@ -100,6 +111,15 @@ def fit_recalibration(before: StretchableDistribution, y: Array, weight: Array |
     # The density has a step at the mean, and so the loss has small ones everywhere: gradients would not serve.
     best = minimize(loss, first, method="Nelder-Mead", bounds=bounds, options=options)
     return _from_free(best.x, shift)
+
+
+def _mapped(before: MappedDistribution, y: Array) -> Array:
+    """Maps of targets y (n,), which have to be possible."""
+    mapped = before.map.learned(y)
+    if not np.isfinite(mapped).all():
+        value = y[np.argmin(np.isfinite(mapped))]
+        raise ValueError(f"y has the value {value:g}, and the model is one of targets that are {before.map.kind}")
+    return mapped
 
 
 def _start(error: Array, deviation: Array, weight: Array) -> float:

@@ -13,7 +13,7 @@ from ssgp._utils.checks import check_count, check_levels, check_target
 from ssgp.distributions.base import Distribution
 from ssgp.engine.threads import map_in_threads
 
-__all__ = ["DistributionRegressor", "map_distributions"]
+__all__ = ["DistributionRegressor", "map_distributions", "means_of_distributions"]
 
 Result = TypeVar("Result")
 
@@ -116,7 +116,7 @@ class DistributionRegressor(ABC):
         return np.concatenate(map_distributions(self, X, lambda part, _: part.interval(coverage), **keywords))
 
     def log_prob(self, X: ArrayLike, y: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
-        """Log densities of observations y (n,) at X (n, d), shape (n,)."""
+        """Log densities of observations y (n,) at X (n, d), shape (n,); of counts, logarithms of probabilities."""
         check_is_fitted(self)
         target = check_target(y, X)
         return np.concatenate(map_distributions(self, X, lambda part, rows: part.logpdf(target[rows]), **keywords))
@@ -160,3 +160,8 @@ def map_distributions(
         results += map_in_threads(evaluate, tasks, regressor._n_jobs)
         start += len(part)
     return results
+
+
+def means_of_distributions(regressor: DistributionRegressor, X: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
+    """Means of the distributions of rows X (n, d), where there is no shorter way to them, shape (n,)."""
+    return np.concatenate(map_distributions(regressor, X, lambda part, _: part.mean(), **keywords))

@@ -8,6 +8,7 @@ from scipy.special import gammaln, stdtr, stdtrit
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.distributions.base import LEAST_DOF, RandomState, StretchableDistribution, generator
+from ssgp.distributions.expectations import ValueFunction, mixture_moments
 from ssgp.distributions.quadrature import half_line_integral
 from ssgp.distributions.quantile_search import QuantileSearch
 from ssgp.engine.tiles import mean_in_order
@@ -96,6 +97,10 @@ class StudentMixture(StretchableDistribution):
         """Probabilities of at most y, shape (n,)."""
         return mean_in_order(stdtr(self.dof, self._standardized(y)))
 
+    def sf(self, y: ArrayLike) -> Array:
+        """Probabilities of more than y, shape (n,)."""
+        return mean_in_order(stdtr(self.dof, -self._standardized(y)))
+
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Independent draws, shape (n, n_samples)."""
         rng, (n_components, n_rows) = generator(random_state), self.location.shape
@@ -107,6 +112,10 @@ class StudentMixture(StretchableDistribution):
         y = np.asarray(y, dtype=float)
         z = self._standardized(y)
         return mean_in_order(self._upper_mean(z) + (self.location - y) * stdtr(self.dof, -z))
+
+    def moments_of(self, function: ValueFunction) -> tuple[Array, Array]:
+        """Means and variances of ``function(values, rows)`` of the values of each row, shapes (n,)."""
+        return mixture_moments(self.location, self.scale, self.dof, self.log_peaks(), function)
 
     def upper_variance(self) -> Array:
         """Part of the variance from above the mean m, E max(Y - m, 0)^2, shape (n,)."""

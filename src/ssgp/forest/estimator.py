@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -30,7 +31,10 @@ from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
 from ssgp._utils.wide import fewer_if_wide
 from ssgp._version import __version__
+from ssgp.distributions.counts import in_target_units
 from ssgp.distributions.filled import FilledDistribution, InputRows
+from ssgp.distributions.mapped import MappedDistribution
+from ssgp.distributions.regressor import means_of_distributions
 from ssgp.distributions.row_labels import BatchLabels, RowLabels
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
@@ -40,10 +44,13 @@ from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import CONTENTS, FittedForest, check_contents
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
+from ssgp.forest.target_choice import ChoosingRows, choose_map
+from ssgp.forest.targets import Target, TargetOptions, allowed_by, check_allowed, possible_maps
 from ssgp.rows.repeats import repeats_together
 from ssgp.rows.row_files import RowFile, gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
+from ssgp.rows.target_maps import TargetMap
 from ssgp.saving.checkpoints import Checkpoint
 from ssgp.saving.kinds import Kinds
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS
@@ -58,6 +65,8 @@ PREDICT_ROWS = 1 << 17
 PREDICT_ROWS_PER_THREAD = 1 << 14
 # Attributes that are of the table, and not of the fitted forest.
 COLUMNS = ("n_features_in_", "feature_names_in_", "encoder_")
+# What predictions are.
+ForestDistribution = StudentMixture | FilledDistribution | MappedDistribution
 # Settings that change nothing in what is learned.
 NOT_IN_THE_MODEL = {"average_prunings", "encoder", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
@@ -123,6 +132,11 @@ default="squared-exponential"
     encoder : "auto", TableEncoder or None, default="auto"
         What makes numbers of a data frame's columns: by default a `TableEncoder`, where they are not all numbers, or
         some are missing. One with settings of its own is used for all rows, and None for none.
+    target : {"auto", "any", "positive", "non-negative", "count"} or pair of numbers, default="auto"
+        What targets are, besides numbers (docs/targets.md): positive, zero or positive, the numbers 0, 1, 2, ..., or
+        within the bounds of a pair such as ``(0, 100)``. No prediction is beyond, and the forest learns a map of the
+        target that suits: of positive ones, a logarithm below some scale, chosen by held-out rows. ``"auto"`` does so
+        where all targets are positive and rows held out are clearly more probable then; ``"any"`` never does.
     warm_start : bool, default=False
         Whether `fit` goes on from the last frequencies.
     n_jobs : int or None, default=-1
@@ -158,7 +172,12 @@ default="squared-exponential"
     n_iter_ : int
         Learning steps taken.
     bound_trace_ : array of shape (n_iter_,)
-        Stochastic estimates of the bound of the local models' log p(y), in nats per row.
+        Stochastic estimates of the bound of the local models' log p(y), in nats per row; of a target that is mapped,
+        those of its map.
+    target_kind_ : {"any", "positive", "non-negative", "count", "bounded"}
+        What targets are, as given or found.
+    target_map_ : SoftLog, Logit or None
+        The map of the target, None where it is learned as it is.
     encoder_ : TableEncoder or None
         Encoder of the rows, None where they are numbers as they are. Attributes of the inputs, d of them, are then of
         its features (``encoder_.get_feature_names_out()``).
@@ -184,6 +203,7 @@ default="squared-exponential"
     max_iter: int | Literal["auto"]
     max_memory: float | str
     keep_rows: bool | Literal["auto"]
+    target: Target
 
     _fitted: FittedForest
 
@@ -218,6 +238,7 @@ default="squared-exponential"
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), AmountOfMemory()],
         "keep_rows": ["boolean", StrOptions({"auto"})],
+        "target": [TargetOptions()],
         "warm_start": ["boolean"],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
@@ -242,6 +263,7 @@ default="squared-exponential"
         max_memory: float | str = "auto",
         keep_rows: bool | Literal["auto"] = "auto",
         encoder: Encoder = "auto",
+        target: Target = "auto",
         warm_start: bool = False,
         n_jobs: int | None = -1,
         random_state: int | np.random.RandomState | None = None,
@@ -262,6 +284,7 @@ default="squared-exponential"
         self.max_memory = max_memory
         self.keep_rows = keep_rows
         self.encoder = encoder
+        self.target = target
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -354,12 +377,16 @@ returns one
                 label = file.labels_of(np.arange(file.n_rows)) if file.labelled else None
                 return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget, label)
             seed, places = self._draw_sample(file.n_rows, shares, budget)
-            units = self._choose_units(*file.take(places))
+            X, y, weight = file.take(places)
+            labels_of_sample = file.labels_of(places) if file.labelled else None
+            chosen_by = ChoosingRows.of(X, y, weight, labels_of_sample, np.arange(len(y)))
+            units = self._choose_units(X, y, weight, file.least_target, chosen_by, seed, budget)
+            del X, y, weight, chosen_by
             sizes = self._sizes(file.n_rows, file.n_inputs, None)
             n_fitted = sizes.n_trees * file.n_rows * (1 + sizes.refits(file.n_rows))
             training = TrainingRows.of(FileTable(file, units, shares.part_bytes, RowCounter(n_fitted)), places)
-            if file.labelled:
-                training = training.in_groups(file.labels_of(places), file.labels)
+            if labels_of_sample is not None:
+                training = training.in_groups(labels_of_sample, file.labels)
             self._fit_table(training, units, seed, budget)
         return self
 
@@ -369,7 +396,8 @@ returns one
     ) -> Iterator[RowFile]:
         """All rows of the batches in a file, in numbers."""
         encoder, numeric = encoded_batches(batches, self.encoder, n_rows)
-        with gathered(self, labels.numbered(numeric), folder) as file:
+        allowed = self._allowed(self.warm_start and hasattr(self, "_fitted"))
+        with gathered(self, labels.numbered(numeric), folder, partial(check_allowed, allowed)) as file:
             self._set_encoder(encoder)
             yield file
 
@@ -384,8 +412,9 @@ returns one
         groups: ArrayLike | None = None,
     ) -> Self:
         with columns_unchanged_on_error(self):
-            labels = RowLabels(self.encoder)
+            labels, given = RowLabels(self.encoder), y
             X, y, weight, label = self._training_rows(X, y, sample_weight, labels.of(X, groups, None), growing=growing)
+            check_allowed(self._allowed(self._last() is not None), given, sample_weight)
             if growing and weight is not None:
                 check_total_weight(WeightTotals.of(weight), growing)
             labels.check()
@@ -417,13 +446,15 @@ returns one
         """Fit to rows in memory that have been checked."""
         shares = self._shares(X.shape[1])
         seed, places = self._draw_sample(len(y), shares, budget)
+        chosen_by = ChoosingRows.of(X, y, weight, label, places)
         if len(places) == len(y):
-            units = self._choose_units(X, y, weight)
+            units = self._choose_units(X, y, weight, float(y.min()), chosen_by, seed, budget)
             rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
             training = TrainingRows.in_random_order(rows)
             label = None if label is None else label[places]
         else:
-            units = self._choose_units(X[places], y[places], None if weight is None else weight[places])
+            sample = X[places], y[places], None if weight is None else weight[places]
+            units = self._choose_units(*sample, float(y.min()), chosen_by, seed, budget)
             rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
             training = TrainingRows.of(MemoryTable(rows), places)
         if label is not None:
@@ -440,11 +471,22 @@ returns one
             seed = budget.kept.same_seed(seed)
         return seed, random_rows(n_rows, min(n_rows, shares.sampled_rows), seed)
 
-    def _choose_units(self, X: Array, y: Array, weight: Array | None) -> Standardizer:
-        """Units of the last fit, where this one goes on from it, or of these rows."""
+    def _choose_units(
+        self,
+        X: Array,
+        y: Array,
+        weight: Array | None,
+        least: float,
+        chosen_by: ChoosingRows,
+        seed: int,
+        budget: Budget,
+    ) -> Standardizer:
+        """Units of the last fit, where this one goes on from it, or of these rows; `least` is that of all targets."""
         if self._last() is not None:
             return self._fitted.units
-        return Standardizer.fit(X, y, weight, centre_target=True)
+        settings = self._settings(len(chosen_by.y), X.shape[1], seed, None)
+        target_map = choose_map(possible_maps(self.target, y, least), chosen_by, settings, budget)
+        return Standardizer.fit(X, y, weight, centre_target=True, target_map=target_map)
 
     def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget) -> None:
         warn_of_removed(self, average_prunings="the average over prunings gained 0.3 % at most")
@@ -490,7 +532,9 @@ returns one
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
+        given = y
         X, y, weight, _ = self._more_rows(X, y, sample_weight)
+        check_allowed(self._allowed(True), given, sample_weight)
         rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
         if rows.weight is not None:
             check_total_weight(WeightTotals.of(rows.weight), growing=True)
@@ -562,7 +606,7 @@ returns one
             )
         return last
 
-    def predict_distribution(self, X: ArrayLike) -> StudentMixture | FilledDistribution:
+    def predict_distribution(self, X: ArrayLike) -> ForestDistribution:
         """Predictive distributions of observations.
 
         Parameters
@@ -573,18 +617,44 @@ returns one
         Returns
         -------
         StudentMixture, or FilledDistribution where rows have values that fit never saw
-            A distribution for each row, in the target's units.
+            A distribution for each row, in the target's units. Where there is a `target_map_`, it is the
+            MappedDistribution of such a one, or, of counts, a CountDistribution.
         """
         return self._distribution(self._checked(X))
 
     def noise_variance(self, X: ArrayLike) -> Array:
-        """Variance of the noise in the region of each row of X (n, d), shape (n,), in squared target units."""
-        return self._checked(X).means(lambda rows, _: self._fitted.noise_variance(rows, self.n_jobs))
+        """Variance of the noise in the region of each row of X (n, d), shape (n,), in squared target units.
+
+        Where the target is mapped, it is that of the map, times the squared slope of the target at the prediction.
+        """
+        rows = self._checked(X)
+        variance = rows.means(lambda X, _: self._fitted.noise_variance(X, self.n_jobs))
+        target_map = self.target_map_
+        if target_map is None:
+            return variance
+        return variance * target_map.slope(rows.means(lambda X, _: self._fitted.means(X, self.n_jobs))) ** 2
+
+    @property
+    def target_map_(self) -> TargetMap | None:
+        """The map of the target, None where it is learned as it is."""
+        return self._fitted.units.target_map
+
+    def _allowed(self, goes_on: bool) -> Target:
+        """What targets must be; those of a fit that goes on, as the map of the last one has them."""
+        return self.target if not goes_on or self.target_map_ is None else allowed_by(self.target_map_)
+
+    @property
+    def target_kind_(self) -> str:
+        """What targets are, as given or found."""
+        return "any" if self.target_map_ is None else self.target_map_.kind
 
     def _means(self, X: ArrayLike) -> Array:
-        return self._checked(X).means(lambda rows, _: self._fitted.means(rows, self.n_jobs))
+        rows = self._checked(X)
+        if self.target_map_ is not None:
+            return means_of_distributions(self, X)
+        return rows.means(lambda rows, _: self._fitted.means(rows, self.n_jobs))
 
-    def _distributions(self, X: ArrayLike) -> Iterator[StudentMixture | FilledDistribution]:
+    def _distributions(self, X: ArrayLike) -> Iterator[ForestDistribution]:
         rows = self._checked(X)
         at_once = PREDICT_ROWS
         if len(rows) > at_once:
@@ -594,8 +664,9 @@ returns one
         at_once = fewer_if_wide(at_once, rows.X.shape[1])
         return (self._distribution(rows[start : start + at_once]) for start in range(0, len(rows), at_once))
 
-    def _distribution(self, rows: InputRows) -> StudentMixture | FilledDistribution:
-        return rows.distribution(lambda X, _: self._fitted.distribution(X, self.n_jobs))
+    def _distribution(self, rows: InputRows) -> ForestDistribution:
+        predicted = rows.distribution(lambda X, _: self._fitted.distribution(X, self.n_jobs))
+        return predicted if self.target_map_ is None else in_target_units(predicted, self.target_map_)
 
     def _checked(self, X: ArrayLike) -> InputRows:
         """Rows to predict, once there is a model."""
@@ -603,6 +674,16 @@ returns one
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         return self._input_rows(X)
+
+    def _stored_settings(self) -> dict[str, Any]:
+        """Settings as files hold them: as in earlier files, that targets are taken as they are is not said."""
+        settings = super()._stored_settings()
+        return {name: value for name, value in settings.items() if (name, value) != ("target", "any")}
+
+    @classmethod
+    def _settings_of_file(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings, from what files hold of them."""
+        return super()._settings_of_file({"target": "any", **settings})
 
     def _stored_attributes(self) -> dict[str, Any]:
         """Contents of a file: all attributes by name, and the parts of the fitted forest."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.budget import Budget
+from ssgp._utils.budget import Budget, UnsavedBudget
 from ssgp._utils.progress import StepHooks
 from ssgp._utils.wide import WIDE
 from ssgp.engine.workers import ProcessWorkers
@@ -25,12 +25,12 @@ from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
 from ssgp.spectrum.bases import Normal
-from ssgp.spectrum.kernels import tail_scales
+from ssgp.spectrum.kernels import DEFAULT_KERNEL, tail_scales
 from ssgp.spectrum.noise import NoisePrior
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior, affine_posterior
 
-__all__ = ["CHECKPOINTED", "fit_forest", "learn_more", "refit_forest"]
+__all__ = ["CHECKPOINTED", "fit_forest", "learn_more", "quick_forest", "refit_forest"]
 
 # Classes that finished parts of a fit are made of.
 CHECKPOINTED = (
@@ -135,6 +135,21 @@ def refit_forest(last: FittedForest, rows: Rows, settings: ForestSettings) -> Fi
     builder = _builder(last.kernel, last.parameters, settings, Budget())
     forest = builder.refit(MemoryTable(rows), last.forest, last.skeletons)
     return replace(last, forest=forest, rows=rows, n_rows=len(rows.y), total=rows.total)
+
+
+def quick_forest(
+    rows: TrainingRows, units: Standardizer, settings: ForestSettings, learned: Parameters | None = None
+) -> FittedForest:
+    """A small forest on the way to another one, of parameters that were learned before, or are now.
+
+    Nobody is told of it, and Ctrl-C ends it with an error.
+    """
+    kernel = DEFAULT_KERNEL if settings.kernel == "auto" else settings.kernel
+    learner = FrequencyLearner(_learning_rows(rows, settings), settings, UnsavedBudget(), learned)
+    parameters, bounds = learner.initial(), list[float]()
+    if learned is None:
+        learner.learn(kernel, parameters, bounds, lambda bound: False)
+    return _build(rows, units, learner, learner.budget, kernel, parameters, bounds, None)
 
 
 def _teller(hooks: StepHooks, units: Standardizer, bounds: list[float]) -> Callable[[float], bool]:

@@ -2,8 +2,9 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from math import inf
 from threading import Lock
 from typing import IO, Any
 
@@ -98,7 +99,7 @@ class RowFile:
         others = [name for name, there in (("weight", weighted), ("label", labelled)) if there]
         columns = [("x", np.float64, (n_inputs,)), ("y", np.float64), *((name, np.float64) for name in others)]
         self.records = RecordFile(np.dtype(columns), folder)
-        self.total = 0.0
+        self.total, self.least_target = 0.0, inf
 
     @property
     def n_rows(self) -> int:
@@ -115,6 +116,7 @@ class RowFile:
             out["label"] = label
         self.records.append(out)
         self.total += float(len(y) if weight is None else weight.sum())
+        self.least_target = min(self.least_target, float(y.min(initial=inf)))
 
     def read(self, start: int, stop: int) -> tuple[Array, Array, Array | None]:
         """Inputs, targets and weights of neighbouring rows."""
@@ -160,11 +162,15 @@ class RowFile:
 
 @contextmanager
 def gathered(
-    estimator: BaseEstimator, batches: Iterable[tuple[ArrayLike, ...]], folder: str | os.PathLike[str] | None
+    estimator: BaseEstimator,
+    batches: Iterable[tuple[ArrayLike, ...]],
+    folder: str | os.PathLike[str] | None,
+    check_targets: Callable[[ArrayLike, ArrayLike | None], None] = lambda y, weight: None,
 ) -> Iterator[RowFile]:
     """All rows of batches (X, y), (X, y, sample_weight) or (X, y, sample_weight, label), checked as they come.
 
-    Weights may be None, labels are numbers; all batches have them or none.
+    Weights may be None, labels are numbers; all batches have them or none. `check_targets` gets targets and weights of
+    each batch, and raises an error where targets are not allowed.
     """
     if folder is not None and not os.path.isdir(folder):
         raise NotADirectoryError(f"folder must exist, got {os.fspath(folder)!r}")
@@ -178,6 +184,7 @@ def gathered(
             try:
                 parts: list[Any] = [*batch, None, None][:4]
                 X, y, weight, label = check_rows(estimator, *parts, reset=file is None, whole=False)
+                check_targets(parts[1], parts[2])
             except (ValueError, TypeError) as error:
                 raise type(error)(f"batch {number}: {error}") from error
             file = file or RowFile(X.shape[1], weighted, folder, label is not None)

@@ -11,7 +11,8 @@ from ssgp._utils.warning import warn_user
 from ssgp._utils.weights import MOST_SHARE_OF_UNITS, limit_share
 from ssgp._utils.wide import WIDE, fewer_if_wide
 from ssgp.rows.blocks import Rows
-from ssgp.saving.contents import array, number
+from ssgp.rows.target_maps import Logit, SoftLog, TargetMap
+from ssgp.saving.contents import array, made_of, number, optional
 from ssgp.saving.kinds import stored
 
 __all__ = ["LEAST_NOISE", "Standardizer"]
@@ -45,7 +46,9 @@ SMALLEST = float(np.finfo(float).smallest_subnormal)
         "y_mean": number(),
         "y_scale": number(LEAST_DEVIATION, MOST_DEVIATION),
         "y_variance": number(TINY, 1.0),
-    }
+        "target_map": optional(made_of(SoftLog, Logit)),
+    },
+    added=("target_map",),
 )
 @dataclass(frozen=True)
 class Standardizer:
@@ -64,6 +67,8 @@ class Standardizer:
         Centre and scale of the target.
     y_variance : float
         Variance of the scaled target around its mean: 1, or less where it is not centred.
+    target_map : TargetMap or None
+        What becomes of the target before it is centred and scaled; None for nothing.
     """
 
     x_mean: Array
@@ -71,10 +76,14 @@ class Standardizer:
     y_mean: float
     y_scale: float
     y_variance: float = 1.0
+    target_map: TargetMap | None = None
 
     @classmethod
-    def fit(cls, X: Array, y: Array, weight: Array | None, centre_target: bool) -> "Standardizer":
+    def fit(
+        cls, X: Array, y: Array, weight: Array | None, centre_target: bool, target_map: TargetMap | None = None
+    ) -> "Standardizer":
         """Estimate centre and scale; a constant column keeps scale 1."""
+        y = y if target_map is None else target_map.learned(y)
         if weight is not None:
             weight = limit_share(weight, MOST_SHARE_OF_UNITS)
             # StandardScaler takes columns for constant by what rounding leaves of so many rows as the weights sum to.
@@ -88,7 +97,7 @@ class Standardizer:
             _check_offset(variance)
         _check_range(np.asarray(np.isfinite(x_scale)), "X")
         _check_range(np.asarray([LEAST_DEVIATION <= scale <= MOST_DEVIATION]), "y")
-        return cls(x_mean, x_scale, mean, scale, variance)
+        return cls(x_mean, x_scale, mean, scale, variance, target_map)
 
     def least_noise(self, share: float, least: float = LEAST_NOISE) -> float:
         """The lowest noise variance to look at: this share of the target's variance, unless that is rounding."""
@@ -118,8 +127,9 @@ class Standardizer:
 
     def rows(self, X: Array, y: Array, weight: Array | None, order: Indices, bounds: Indices) -> "Rows":
         """Standardise a table, its rows in the given order and blocks."""
+        y = y[order] if self.target_map is None else self.target_map.learned(y[order])
         with np.errstate(over="ignore"):
-            target = ((y[order] - self.y_mean) / self.y_scale).astype(np.float32)
+            target = ((y - self.y_mean) / self.y_scale).astype(np.float32)
         _check_range(np.asarray([np.isfinite(target).all()]), "y")
         weight = None if weight is None else weight[order].astype(np.float32)
         return Rows(self.inputs(X, order), target, weight, bounds)

@@ -12,7 +12,10 @@ from ssgp.saving.contents import Contents, integer, json_value, list_of, mapping
 __all__ = ["SUMMARY", "summarize"]
 
 # Fitted attributes of some or all estimators that say how training went.
-TRAINING = ("n_rows_", "n_iter_", "bound_", "noise_variance_", "kernel_", "n_frequencies_", "n_trees_", "n_leaves_")
+TRAINING = (
+    *("n_rows_", "n_iter_", "bound_", "noise_variance_", "kernel_"),
+    *("n_frequencies_", "n_trees_", "n_leaves_", "target_kind_"),
+)
 
 
 # What a file may say of a model: nothing is built or looked up by it before it is checked.

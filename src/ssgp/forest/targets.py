@@ -1,0 +1,119 @@
+"""What a target may be: the parameter `target`, checks of targets by it, and the maps that come into question."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import StrOptions
+
+from ssgp._utils.arrays import Array
+from ssgp.rows.target_maps import Logit, SoftLog, TargetMap
+
+__all__ = ["Target", "TargetOptions", "allowed_by", "check_allowed", "possible_maps"]
+
+# What the parameter `target` may be.
+Target = Literal["auto", "any", "positive", "non-negative", "count"] | tuple[float, float]
+
+KINDS = ("auto", "any", "positive", "non-negative", "count")
+# Scales of maps: quantiles of the positive targets, and many times the largest, below which all is logarithmic.
+QUANTILES = (0.1, 0.9)
+TIMES_LARGEST = 4.0
+# Margin of an end that has a mass, relative to the distance of usual targets from it.
+MARGIN = 0.1
+
+
+class TargetOptions(StrOptions):
+    """A kind of target, or a pair of bounds."""
+
+    def __init__(self) -> None:
+        super().__init__(set(KINDS))
+
+    def is_satisfied_by(self, val: Any) -> bool:  # noqa: ANN401
+        """Whether it is one."""
+        return super().is_satisfied_by(val) or bounds_of(val) is not None
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} or a pair of numbers, the lower and the upper bound"
+
+
+def bounds_of(target: Any) -> tuple[float, float] | None:  # noqa: ANN401
+    """Bounds as floats, None where it is something else or no bounds."""
+    if not isinstance(target, tuple | list) or len(target) != 2:
+        return None
+    if not all(isinstance(end, int | float | np.number) and not isinstance(end, bool) for end in target):
+        return None
+    low, high = float(target[0]), float(target[1])
+    return (low, high) if np.isfinite([low, high]).all() and low < high else None
+
+
+def allowed_by(target_map: TargetMap) -> Target:
+    """The kind of target that a map is of."""
+    return (target_map.low, target_map.high) if isinstance(target_map, Logit) else cast(Target, target_map.kind)
+
+
+def check_allowed(target: Target, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
+    """Raise an error that names the first target that is not of its kind, of rows that count."""
+    values = np.asarray(y, dtype=float).reshape(-1)
+    bounds = bounds_of(target)
+    if bounds is not None:
+        wrong, allowed = (values < bounds[0]) | (values > bounds[1]), f"numbers from {bounds[0]:g} to {bounds[1]:g}"
+    elif target == "positive":
+        wrong, allowed = values <= 0.0, "numbers above 0 (and 'non-negative' 0 as well)"
+    elif target == "non-negative":
+        wrong, allowed = values < 0.0, "numbers from 0 on"
+    elif target == "count":
+        wrong, allowed = (values < 0.0) | (values != np.floor(values)), "whole numbers from 0 on"
+    else:
+        return
+    if sample_weight is not None:
+        wrong = wrong & (np.broadcast_to(np.asarray(sample_weight, dtype=float), len(values)) != 0.0)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise ValueError(
+            f"y has the value {values[first]:g} in row {first} ({int(wrong.sum()):,} of {len(values):,} rows), and "
+            f"target={target!r} allows {allowed}; target='any' takes all numbers"
+        )
+
+
+def possible_maps(target: Target, y: Array, least: float) -> Sequence[TargetMap | None]:
+    """Maps of targets of this kind, of which one is to be chosen; None is for targets as they are.
+
+    Parameters
+    ----------
+    target : Target
+        As the parameter.
+    y : array of shape (n,)
+        Targets of a sample of the rows.
+    least : float
+        The least target of all rows.
+    """
+    bounds = bounds_of(target)
+    if bounds is not None:
+        return [_logit(*bounds, y)]
+    if target == "any" or (target == "auto" and least <= 0.0):
+        return [None]
+    positive = y[y > 0.0]
+    if not len(positive):
+        return [SoftLog(str(target), 1.0, _margin_of(target, 1.0))]
+    scales = [*np.quantile(positive, QUANTILES).tolist(), TIMES_LARGEST * float(positive.max())]
+    if target == "count":
+        return [SoftLog("count", scale, 0.5) for scale in scales]
+    kind = "non-negative" if target == "non-negative" else "positive"
+    maps = [SoftLog(kind, scale, _margin_of(target, float(np.quantile(positive, 0.1)))) for scale in scales]
+    return [None, *maps] if target == "auto" else maps
+
+
+def _margin_of(target: Target, usual: float) -> float:
+    """Margin below zero, of targets whose small ones are as large as is usual."""
+    return {"count": 0.5, "non-negative": MARGIN * usual}.get(str(target), 0.0)
+
+
+def _logit(low: float, high: float, y: Array) -> Logit:
+    """The map of targets within bounds, with margins where bounds are among them."""
+    inside = np.sort(y[(y > low) & (y < high)])
+    if len(inside) == len(y):
+        return Logit(low, high)
+    distances = np.minimum(inside - low, high - inside)
+    usual = float(np.quantile(distances, 0.1)) if len(inside) else 0.1 * (high - low)
+    return Logit(low, high, MARGIN * usual)

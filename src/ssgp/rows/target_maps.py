@@ -1,0 +1,167 @@
+"""Maps between targets that are positive, counts or within bounds, and all numbers, which models are made for.
+
+A map is increasing and smooth both ways, so that quantiles, probabilities and densities follow exactly. That of
+positive targets is a logarithm far below its scale, and linear far above: a distribution with heavy tails that is
+mapped back has a mean, as it would not have by an exponential.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from ssgp._utils.arrays import Array
+from ssgp.saving.contents import TINIEST, number, text
+from ssgp.saving.kinds import stored
+
+__all__ = ["Logit", "SoftLog", "TargetMap"]
+
+# Largest scale of a map.
+MOST = 1e140
+
+
+@stored(
+    {
+        "kind": text("positive", "non-negative", "count"),
+        "scale": number(TINIEST, MOST),
+        "margin": number(0.0, MOST),
+    },
+    relations=lambda parts: [((parts.margin == 0.0) == (parts.kind == "positive"), "a margin belongs to zeros")],
+)
+@dataclass(frozen=True)
+class SoftLog:
+    """The map y + margin = scale log(1 + exp(z)) of targets from zero on.
+
+    Attributes
+    ----------
+    kind : {"positive", "non-negative", "count"}
+        What targets are.
+    scale : float
+        Where the logarithm becomes linear, in the target's units.
+    margin : float
+        How far below zero the map goes, where zero itself is possible: all of that is zero.
+    """
+
+    kind: str
+    scale: float
+    margin: float = 0.0
+
+    @property
+    def low(self) -> float:
+        """The least target."""
+        return 0.0
+
+    @property
+    def high(self) -> float:
+        """The largest target."""
+        return np.inf
+
+    def to_model(self, y: Array) -> Array:
+        """Z of targets y, minus infinity of those below all."""
+        ratio = np.maximum((y + self.margin) / self.scale, 0.0)
+        with np.errstate(divide="ignore"):
+            return ratio + np.log(-np.expm1(-ratio))
+
+    def to_target(self, z: Array) -> Array:
+        """Targets of z, those between minus the margin and zero as well."""
+        return self.scale * (np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))) - self.margin
+
+    def slope(self, z: Array) -> Array:
+        """Dy / dz at z."""
+        return self.scale * expit(z)
+
+    def log_slope(self, y: Array) -> Array:
+        """log(dz / dy) at targets y."""
+        with np.errstate(divide="ignore"):
+            return -np.log(self.scale) - np.log(-np.expm1(-np.maximum((y + self.margin) / self.scale, 0.0)))
+
+    def learned(self, y: Array) -> Array:
+        """Z of targets y (n,) to learn from: of zeros, where they have a mass, in the middle of the margin."""
+        return self.to_model(np.where(y <= 0.0, -0.5 * self.margin, y) if self.kind == "non-negative" else y)
+
+    def describe(self) -> str:
+        """A description for people.
+
+        Examples
+        --------
+        >>> SoftLog("positive", 25_000.0).describe()
+        'positive: a logarithm far below 2.5e+04, linear far above'
+        """
+        return f"{self.kind}: a logarithm far below {self.scale:.3g}, linear far above"
+
+
+def _check_ends(parts: "Logit") -> list[tuple[bool, str]]:
+    return [(parts.low < parts.high, "the low end must be below the high one")]
+
+
+@stored(
+    {"low": number(-MOST, MOST), "high": number(-MOST, MOST), "margin": number(0.0, MOST)},
+    relations=_check_ends,
+)
+@dataclass(frozen=True)
+class Logit:
+    """The logit of targets within bounds: (y - a) / (b - a) = 1 / (1 + exp(-z)).
+
+    Attributes
+    ----------
+    low, high : float
+        Bounds of the targets.
+    margin : float
+        How far a is below `low` and b above `high`, where bounds themselves are possible: all beyond is the bound.
+    """
+
+    low: float
+    high: float
+    margin: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """What targets are."""
+        return "bounded"
+
+    @property
+    def _width(self) -> float:
+        return self.high - self.low + 2.0 * self.margin
+
+    def to_model(self, y: Array) -> Array:
+        """Z of targets y, infinite of those beyond all."""
+        with np.errstate(divide="ignore"):
+            below = np.log(np.maximum(y - self.low + self.margin, 0.0))
+            return below - np.log(np.maximum(self.high + self.margin - y, 0.0))
+
+    def to_target(self, z: Array) -> Array:
+        """Targets of z, those within the margins as well."""
+        # From the nearer end, so that small distances from it keep their digits.
+        distance = self._width * expit(-np.abs(z)) - self.margin
+        return np.where(z < 0.0, self.low + distance, self.high - distance)
+
+    def slope(self, z: Array) -> Array:
+        """Dy / dz at z."""
+        return self._width * expit(z) * expit(-z)
+
+    def log_slope(self, y: Array) -> Array:
+        """log(dz / dy) at targets y."""
+        below = np.maximum(y - self.low + self.margin, 0.0)
+        above = np.maximum(self.high + self.margin - y, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.log(self._width) - np.log(below) - np.log(above)
+
+    def learned(self, y: Array) -> Array:
+        """Z of targets y (n,) to learn from: of bounds, where they have a mass, in the middle of the margins."""
+        beyond = 0.5 * self.margin
+        return self.to_model(
+            np.where(y <= self.low, self.low - beyond, np.where(y >= self.high, self.high + beyond, y))
+        )
+
+    def describe(self) -> str:
+        """A description for people.
+
+        Examples
+        --------
+        >>> Logit(0.0, 100.0).describe()
+        'bounded: a logit from 0 to 100'
+        """
+        return f"bounded: a logit from {self.low:g} to {self.high:g}"
+
+
+TargetMap = SoftLog | Logit
