@@ -119,6 +119,23 @@ def test_few_values_that_are_no_numbers_are_told_and_missing(tmp_path):
         again.transform(X.assign(size="large"))
 
 
+def test_a_row_alone_has_the_gap_that_it_has_among_others():
+    X = table()
+    X["size"] = X["size"].astype(str)
+    X.loc[7, "size"] = "?"
+    encoder = ssgp.TableEncoder()
+    with pytest.warns(UserWarning, match="1 of 300"):
+        encoder.fit(X)
+    with pytest.warns(UserWarning, match="1 of 300"):
+        among_others = encoder.transform(X)
+    with pytest.warns(UserWarning, match=r"1 of 1.*'\?'"):
+        np.testing.assert_array_equal(encoder.transform(X[7:8]), among_others[7:8])
+    # Where fit has seen numbers alone, text is refused.
+    of_numbers = ssgp.TableEncoder().fit(table())
+    with pytest.raises(ValueError, match="column 'size' held numbers in fit and holds text"):
+        of_numbers.transform(X[7:8])
+
+
 def test_a_choice_of_kind_comes_first():
     X = pd.DataFrame({"code": [str(i % 4) for i in range(40)]})
     assert ssgp.TableEncoder().fit(X).families_ == {"code": "numbers"}

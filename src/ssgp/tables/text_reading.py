@@ -29,6 +29,8 @@ YEAR_LAST = rf"^{DAY_AND_MONTH}(?P<clock>(?:[T ]\d{{2}}:\d{{2}}(?::\d{{2}})?)?)$
 MOST_UNREADABLE = 0.05
 LEAST_NUMBERS = 10
 MOST_MONTHS = 12
+# Values, none of which can be read, that are no numbers, whatever fit has seen.
+LEAST_REFUSED = 20
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,18 @@ def read_text(column: Column, dates: str) -> TextReading | None:
     return next((reading for reading in readings if reading is not None and texts.accepts(reading)), None)
 
 
-def read_as(column: Column, how: str) -> TextReading | None:
-    """Text as it was read in fit, or None where more than a twentieth cannot be read so."""
+def read_as(column: Column, how: str, was_text: bool) -> TextReading | None:
+    """Text as it was read in fit, or None where it cannot be what fit has seen.
+
+    More than a twentieth that cannot be read is refused. Where fit has read numbers from text, that is refused only of
+    many values of which none can be read: among few, as in a row alone, the gaps that all of a table has may be many.
+    """
     texts = _Texts(column)
     if not texts.n_present:
-        return TextReading(pa.chunked_array([pa.nulls(len(column))]), how, 0, 0, None)
+        return texts.nothing(how)
     reading = texts.read(how)
+    if was_text and how == "numbers":
+        return texts.nothing(how) if reading is None and texts.n_present < LEAST_REFUSED else reading
     return reading if reading is None or reading.n_unreadable <= MOST_UNREADABLE * reading.n_present else None
 
 
@@ -114,6 +122,13 @@ class _Texts:
         example = self._texts[int(unreadable[0])].as_py() if len(unreadable) else None
         n_unreadable = int(self._counts[unreadable].sum())
         return TextReading(pa.chunked_array([values.take(self._codes)]), how, n_unreadable, self.n_present, example)
+
+    def nothing(self, how: str) -> TextReading:
+        """All values as gaps."""
+        present = np.flatnonzero(self._counts)
+        example = self._texts[int(present[0])].as_py() if len(present) else None
+        gaps = pa.chunked_array([pa.nulls(len(self._codes))])
+        return TextReading(gaps, how, self.n_present, self.n_present, example)
 
     def accepts(self, reading: TextReading) -> bool:
         """Whether so many values can be read that the column is one of numbers, or of times."""
