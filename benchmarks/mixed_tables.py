@@ -15,12 +15,13 @@ SPLITS = ("random", "time")
 
 @dataclass(frozen=True)
 class FrameSplit:
-    """Training rows and test rows, inputs as data frames."""
+    """Training rows and test rows, inputs as data frames; when training rows were, where that splits them."""
 
     X_train: pd.DataFrame
     y_train: NDArray[np.float64]
     X_test: pd.DataFrame
     y_test: NDArray[np.float64]
+    time: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,13 @@ def load(table: MixedTable) -> tuple[pd.DataFrame, NDArray[np.float64]]:
     return frame.drop(columns=table.target).reset_index(drop=True), frame[table.target].to_numpy(dtype=float)
 
 
-def split(X: pd.DataFrame, y: NDArray[np.float64], how: str) -> FrameSplit:
-    """Training rows and a fifth for the test: random ones, or the last in time."""
+def split(X: pd.DataFrame, y: NDArray[np.float64], how: str, order: tuple[str, ...] = ()) -> FrameSplit:
+    """Training rows and a fifth for the test: random ones, or the last in time, which these columns order."""
     test = np.arange(len(y)) >= (1 - TEST_SHARE) * len(y)
     if how == "random":
         test = np.random.default_rng(0).permutation(test)
-    return FrameSplit(X.loc[~test], y[~test], X.loc[test], y[test])
+    time = X.loc[~test].groupby(list(order), sort=False).ngroup().to_numpy() if order and how == "time" else None
+    return FrameSplit(X.loc[~test], y[~test], X.loc[test], y[test], time)
 
 
 def as_peers_take_it(data: FrameSplit) -> Any:  # noqa: ANN401  in place of a `Split`

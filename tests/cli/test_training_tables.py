@@ -291,3 +291,39 @@ def test_columns_that_cannot_be_groups(memory, tmp_path, request):
 def test_a_group_is_learned_from_where_that_is_asked_for(folder):
     model, _ = fitted(folder, "train.parquet", "m", "--group", "town", "--features", "town,colour")
     assert sorted(model.feature_names_in_) == ["colour", "town"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", ["train.parquet", "train.csv"])
+def test_the_last_rows_in_time_are_held_out(folder, data, sampled, request):
+    options = ["--time", "when", "--hold-out", "0.2", "--json"]
+    whole, printed = fitted(folder, data, "whole", *options)
+    request.getfixturevalue("too_large")
+    streamed, printed_too = fitted(folder, data, "streamed", *options)
+    table = many_kinds(N_ROWS)
+    assert "when" in whole.feature_names_in_
+    np.testing.assert_array_equal(streamed.predict(table), whole.predict(table))
+    found, found_too = json.loads(printed), json.loads(printed_too)
+    assert found_too["held_out"]["model"]["rmse"] == pytest.approx(found["held_out"]["model"]["rmse"])
+    assert found["notes"]["time"] == "when"
+    used = table.filter(pa.array(np.isfinite(table["height"].to_numpy())))
+    last = np.argsort(used["when"].cast(pa.int64()).to_numpy(), kind="stable")[-round(0.2 * used.num_rows) :]
+    error = used["height"].to_numpy()[last] - whole.predict(used.take(pa.array(last)))
+    assert found["held_out"]["model"]["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-6)
+
+
+@pytest.mark.parametrize("memory", ["enough", "too little"])
+def test_columns_that_cannot_be_times(memory, tmp_path, request):
+    if memory == "too little":
+        request.getfixturevalue("too_large")
+    table = mixed(40).append_column("date", pa.array([None if i == 30 else f"{i}/4/2025" for i in range(40)]))
+    table = table.append_column("day", pa.array([None if i == 30 else i for i in range(40)]))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=13)
+    arguments = ("fit", tmp_path / "t.parquet", *COLUMNS, "--out", tmp_path / "m")
+    assert "--time: column 'day' is missing in 1 row, the first in row 31 of the table" in fails(
+        *arguments, "--time", "day"
+    )
+    assert "--time: column 'colour' holds text, such as" in fails(*arguments, "--time", "colour")
+    both = ["--time", "day", "--group", "unit"]
+    assert "--time: rows are held out by --group or by --time" in fails(*arguments, *both, code=2)
+    assert "--time: there is no column 'dya'" in fails(*arguments, "--time", "dya", code=2)

@@ -180,6 +180,14 @@ def fit(
             "Not learned from, unless --features names it.",
         ),
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column of times: intervals are for rows that come later. Learned from like any other column, unless "
+            "--exclude names it.",
+        ),
+    ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(metavar="COL=KIND", help="How to take a column: number, time, category or drop."),
@@ -247,7 +255,7 @@ def fit(
         key=key or (),
         weight=weight,
         group=group,
-        time=None,
+        time=time,
         kinds=kind or (),
         dates=dates.value,
         target_kind=target_kind,

@@ -117,31 +117,33 @@ class ForestBuilder:
             fitted = self._fit_trees("few", rows.sample, rows.table, sizes.n_trees, self.budget)
             return Forest(_trees(fitted), Calibration()).only(-1), _skeletons(fitted)
         held_out = rows.folds(sizes.n_folds, sizes.n_held_out)
-        refits = sizes.refits(n_rows) or (rows.groups is not None and _lacks_much(held_out, len(rows.sample.y)))
+        together = rows.groups is not None and (rows.ordered or _lacks_much(held_out, len(rows.sample.y)))
+        refits = sizes.refits(n_rows) or together
         shares = CHOOSING_SHARE + (CORRECTING_SHARE if self.settings.correct else 0.0)
         folds = self._folds(rows, held_out, len(held_out) + refits + shares)
         n_trees = len(folds[-1].trees)
         self.budget.leave_out(sizes.n_trees - n_trees, sizes.n_trees, "trees")
+        choosing = folds[::-1] if rows.ordered else folds
         level = self.budget.attempt(
-            lambda: choose_level(folds), lambda: 0, "interrupted while leaves were chosen; the largest are taken"
+            lambda: choose_level(choosing), lambda: 0, "interrupted while leaves were chosen; the largest are taken"
         )
-        forest = self._corrected_and_calibrated(folds, level)
+        forest = self._corrected_and_calibrated(folds, level, rows.ordered)
         if not refits:
             return forest.only(level), folds[-1].skeletons
-        of_all = self._correction_of_all(forest.correction, folds, level)
-        fitted = self._fit_to_all(rows.table, self.settings.shape.cut_at(level), folds[-1])
+        of_all = self._correction_of_all(forest.correction, folds, level, rows.ordered)
+        fitted = self._fit_to_all(rows, self.settings.shape.cut_at(level), folds[-1])
         scale = self._scale_of_refitted(fitted, folds[-1], level, forest.correction, rows, held_out[-1])
         calibration = replace(forest.calibration, noise=scale * forest.calibration.noise)
         return Forest(_trees(fitted), calibration, of_all).only(-1), _skeletons(fitted)
 
-    def _corrected_and_calibrated(self, folds: list[Fold], level: int) -> Forest:
+    def _corrected_and_calibrated(self, folds: list[Fold], level: int, ordered: bool) -> Forest:
         """The trees of the last fold, with a correction and a calibration learned from all folds."""
         correction, n_workers, seed = None, n_threads(self.settings.n_jobs), self.settings.seeds.trees
         if self.settings.correct and self.budget.seconds_left() <= 0:
             self.budget.left_out.append("the correction")
         if self.settings.correct and self.budget.seconds_left() > 0:
             correction = self.budget.attempt(
-                lambda: learn_correction(folds, level, seed, n_workers, lambda: not self.budget.limited),
+                lambda: learn_correction(folds, level, seed, n_workers, lambda: not self.budget.limited, ordered),
                 lambda: None,
                 "interrupted while the correction was learned; the forest does without it",
             )
@@ -152,13 +154,15 @@ class ForestBuilder:
         )
         return Forest(folds[-1].trees, calibration, correction)
 
-    def _correction_of_all(self, correction: Correction | None, folds: list[Fold], level: int) -> Correction | None:
+    def _correction_of_all(
+        self, correction: Correction | None, folds: list[Fold], level: int, ordered: bool
+    ) -> Correction | None:
         """A correction that has learned from the rows held out as well, once these have judged it."""
         if correction is None or self.budget.limited:
             return correction
         return self.budget.attempt(
             lambda: refit_correction(
-                folds, level, correction, self.settings.seeds.trees, n_threads(self.settings.n_jobs)
+                folds, level, correction, self.settings.seeds.trees, n_threads(self.settings.n_jobs), ordered
             ),
             lambda: correction,
             "interrupted while the correction was fitted to all rows; it is kept as it was judged",
@@ -195,13 +199,15 @@ class ForestBuilder:
         level = skeletons[0].leaves_per_node.index(forest.trees[0].levels[0].leaves_per_node)
         return replace(forest, trees=trees).only(level)
 
-    def _fit_to_all(self, table: RowTable, shape: TreeShape, fold: Fold) -> list[FittedTree]:
+    def _fit_to_all(self, rows: TrainingRows, shape: TreeShape, fold: Fold) -> list[FittedTree]:
         """Trees of a fold, cut off at the leaves that were chosen, fitted to all rows.
 
-        Where the rows held out of the fold are many, all rows are left out in turn of some of the trees.
+        Where the rows held out of the fold are many, all rows are left out in turn of some of the trees; not of rows in
+        time, where a row between others says nothing of those to come.
         """
+        table = rows.table
         cut = [skeleton.with_shape(shape) for skeleton in fold.skeletons]
-        many = len(fold.held_out.y) > LEAST_COMPARED_SHARE * table.n_rows and not self.budget.limited
+        many = len(fold.held_out.y) > LEAST_COMPARED_SHARE * table.n_rows and not (self.budget.limited or rows.ordered)
         n_compared = max(LEAST_COMPARED_TREES, ceil(COMPARED_ROWS / table.n_rows)) if many else 0
         leave_out = [range(shape.n_branches if i < n_compared else 0) for i in range(len(cut))]
         features = [skeleton.features for skeleton in cut]
@@ -363,7 +369,8 @@ class ForestBuilder:
         if not self.budget.limited or n_rows <= TIMED_ROWS:
             return self, rows
         seconds = self._seconds_of_a_tree(rows)
-        affordable = int(TIMED_ROWS * max(0.0, self.budget.seconds_left()) / seconds / (sizes.n_folds + 1))
+        n_passes = len(rows.folds(sizes.n_folds, sizes.n_held_out)) + 1
+        affordable = int(TIMED_ROWS * max(0.0, self.budget.seconds_left()) / seconds / n_passes)
         if affordable >= n_rows:
             return self, rows
         affordable = min(max(LEAST_FITTED_ROWS, affordable), len(rows.sample.y))

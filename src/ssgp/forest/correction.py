@@ -184,6 +184,23 @@ def fit_again(correction: Correction, residuals: Residuals, seed: int, n_threads
     return replace(correction, boosters=(grown,))
 
 
+def fit_earlier(
+    correction: Correction,
+    earlier: Sequence[tuple[Residuals, Residuals]],
+    last_held_out: Residuals,
+    seed: int,
+    n_threads: int,
+) -> Correction | None:
+    """The correction of the last of several folds, those of earlier ones with as many trees, and one share for all.
+
+    Of each earlier fold there are the errors to learn from, and those of rows held out.
+    """
+    again = [fit_again(correction, learned, seed, n_threads).boosters[0] for learned, _ in earlier]
+    held_out = [*(rows for _, rows in earlier), last_held_out]
+    _, best = _with_best_share([*again, *correction.boosters], held_out, correction.start, n_threads)
+    return best if best.share >= LEAST_SHARE else None
+
+
 def grow_correction(
     learned: Residuals, held_out: Residuals, seed: int, n_threads: int, may_go_on: Callable[[], bool]
 ) -> Correction | None:

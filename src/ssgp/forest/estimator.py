@@ -35,7 +35,7 @@ from ssgp.distributions.counts import in_target_units
 from ssgp.distributions.filled import FilledDistribution, InputRows
 from ssgp.distributions.mapped import MappedDistribution
 from ssgp.distributions.regressor import means_of_distributions
-from ssgp.distributions.row_labels import BatchLabels, RowLabels
+from ssgp.distributions.row_labels import BatchLabels, LabelKind, RowLabels
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
 from ssgp.distributions.training_batches import GivenBatches, encoded_batches
@@ -299,6 +299,7 @@ default="squared-exponential"
         sample_weight: ArrayLike | None = None,
         *,
         groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
         checkpoint: FilePath | None = None,
     ) -> Self:
         """Learn the frequencies and fit the trees.
@@ -317,6 +318,10 @@ default="squared-exponential"
             Labels of rows that belong together: a user's, a hotel's, a machine's. Intervals are then calibrated for
             rows of groups that `fit` has not seen, for each is held out as a whole. They are no inputs. By default
             rows that repeat each other exactly, inputs and target, are a group.
+        time : array-like of shape (n,), optional
+            When each row was: datetimes, dates, or numbers that grow. Intervals are then calibrated for rows that come
+            later: each of the last three tenths of the rows is held out of trees of the rows before it. It is no
+            input, and not given beside `groups`.
         checkpoint : path-like, optional
             Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
             it was killed at any moment, to the same model. One fit at a time may use it; it is for you to delete.
@@ -327,7 +332,7 @@ default="squared-exponential"
             Fitted.
         """
         with self._budget(checkpoint) as budget:
-            return self._fit(X, y, sample_weight, self.keep_rows, budget, groups=groups)
+            return self._fit(X, y, sample_weight, self.keep_rows, budget, groups=groups, time=time)
 
     @_fit_context(prefer_skip_nested_validation=True)
     @interruptible
@@ -348,10 +353,9 @@ default="squared-exponential"
 
         Parameters
         ----------
-        batches : iterable of (X, y), (X, y, sample_weight) or (X, y, sample_weight, groups), or function that \
-returns one
-            Parts of the table, as `fit` takes them; weights may be None where there are groups. Where they have to be
-            encoded, a function (or a list): an iterator can be read only once.
+        batches : iterable of (X, y, sample_weight, groups, time), or function that returns one
+            Parts of the table, as `fit` takes them: two to five things, None where there are none. Where they have to
+            be encoded, a function (or a list): an iterator can be read only once.
         n_rows : int, optional
             Rows of all batches together, where they have to be encoded and you know it: they are not counted then.
         folder : path-like, optional
@@ -375,18 +379,19 @@ returns one
             shares = self._shares(file.n_inputs)
             if file.n_rows <= shares.sampled_rows:
                 label = file.labels_of(np.arange(file.n_rows)) if file.labelled else None
-                return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget, label)
+                return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget, label, labels.kind)
             seed, places = self._draw_sample(file.n_rows, shares, budget)
             X, y, weight = file.take(places)
             labels_of_sample = file.labels_of(places) if file.labelled else None
-            chosen_by = ChoosingRows.of(X, y, weight, labels_of_sample, np.arange(len(y)))
+            groups = labels_of_sample if labels.kind == "groups" else None
+            chosen_by = ChoosingRows.of(X, y, weight, groups, np.arange(len(y)))
             units = self._choose_units(X, y, weight, file.least_target, chosen_by, seed, budget)
             del X, y, weight, chosen_by
             sizes = self._sizes(file.n_rows, file.n_inputs, None)
             n_fitted = sizes.n_trees * file.n_rows * (1 + sizes.refits(file.n_rows))
             training = TrainingRows.of(FileTable(file, units, shares.part_bytes, RowCounter(n_fitted)), places)
             if labels_of_sample is not None:
-                training = training.in_groups(labels_of_sample, file.labels)
+                training = training.labelled(labels.kind, labels_of_sample, file.labels)
             self._fit_table(training, units, seed, budget)
         return self
 
@@ -410,15 +415,16 @@ returns one
         budget: Budget,
         growing: bool = False,
         groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
     ) -> Self:
         with columns_unchanged_on_error(self):
             labels, given = RowLabels(self.encoder), y
-            X, y, weight, label = self._training_rows(X, y, sample_weight, labels.of(X, groups, None), growing=growing)
+            X, y, weight, label = self._training_rows(X, y, sample_weight, labels.of(X, groups, time), growing=growing)
             check_allowed(self._allowed(self._last() is not None), given, sample_weight)
             if growing and weight is not None:
                 check_total_weight(WeightTotals.of(weight), growing)
             labels.check()
-            return self._fit_rows(X, y, weight, keep_rows, budget, label)
+            return self._fit_rows(X, y, weight, keep_rows, budget, label, labels.kind)
 
     @contextmanager
     def _budget(self, checkpoint: FilePath | None) -> Iterator[Budget]:
@@ -442,11 +448,12 @@ returns one
         keep_rows: bool | Literal["auto"],
         budget: Budget,
         label: Array | None = None,
+        kind: LabelKind | None = None,
     ) -> Self:
         """Fit to rows in memory that have been checked."""
         shares = self._shares(X.shape[1])
         seed, places = self._draw_sample(len(y), shares, budget)
-        chosen_by = ChoosingRows.of(X, y, weight, label, places)
+        chosen_by = ChoosingRows.of(X, y, weight, label if kind == "groups" else None, places)
         if len(places) == len(y):
             units = self._choose_units(X, y, weight, float(y.min()), chosen_by, seed, budget)
             rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
@@ -458,7 +465,7 @@ returns one
             rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
             training = TrainingRows.of(MemoryTable(rows), places)
         if label is not None:
-            training = training.in_groups(label[training.places], lambda: [label])
+            training = training.labelled(kind, label[training.places], lambda: [label])
         self._fit_table(training, units, seed, budget)
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
         self._fitted = replace(self._fitted, rows=rows if keep else None)

@@ -17,6 +17,7 @@ from ssgp.forest.correction import (
     fit_again,
     fit_booster,
     fit_correction,
+    fit_earlier,
     grow_correction,
 )
 from ssgp.forest.nodes import LeaveOneOut
@@ -97,15 +98,25 @@ def choose_level(folds: list[Fold]) -> int:
 
 
 def learn_correction(
-    folds: list[Fold], level: int, seed: int, n_threads: int, may_go_on: Callable[[], bool] = lambda: True
+    folds: list[Fold],
+    level: int,
+    seed: int,
+    n_threads: int,
+    may_go_on: Callable[[], bool] = lambda: True,
+    ordered: bool = False,
 ) -> Correction | None:
     """Boosted trees that correct the trees' common errors, judged on the held-out rows; None where they do not help.
 
-    Where all held-out rows are of one fold, there are as many trees as they ask for, while `may_go_on` says so.
+    Where all held-out rows are of one fold, there are as many trees as they ask for, while `may_go_on` says so. Of
+    folds that are `ordered` in time the last one asks.
     """
-    if len(folds) == 1:
-        learned, held_out = folds[0].leave_one_out_residuals(level), folds[0].held_out_residuals(level)
-        return grow_correction(learned, held_out, seed, n_threads, may_go_on)
+    if len(folds) == 1 or ordered:
+        learned, held_out = folds[-1].leave_one_out_residuals(level), folds[-1].held_out_residuals(level)
+        correction = grow_correction(learned, held_out, seed, n_threads, may_go_on)
+        if correction is None or len(folds) == 1:
+            return correction
+        residuals = [(fold.leave_one_out_residuals(level), fold.held_out_residuals(level)) for fold in folds[:-1]]
+        return fit_earlier(correction, residuals, held_out, seed, n_threads)
     boosters = [fit_booster(fold.leave_one_out_residuals(level), seed, n_threads) for fold in folds]
     fitted = [booster for booster in boosters if booster is not None]
     if len(fitted) < len(folds):
@@ -113,11 +124,17 @@ def learn_correction(
     return fit_correction(fitted, [fold.held_out_residuals(level) for fold in folds], n_threads)
 
 
-def refit_correction(folds: list[Fold], level: int, correction: Correction, seed: int, n_threads: int) -> Correction:
-    """The correction learned from all rows: those of several folds have all been seen, of one those held out join."""
-    if len(folds) > 1:
+def refit_correction(
+    folds: list[Fold], level: int, correction: Correction, seed: int, n_threads: int, ordered: bool = False
+) -> Correction:
+    """The correction learned from all rows: those of several folds have all been seen, of one those held out join.
+
+    Of folds that are ordered in time the last one has seen all rows but those it held out.
+    """
+    if len(folds) > 1 and not ordered:
         return correction
-    residuals = folds[0].leave_one_out_residuals(level).joined(folds[0].held_out_residuals(level))
+    correction = replace(correction, boosters=correction.boosters[-1:])
+    residuals = folds[-1].leave_one_out_residuals(level).joined(folds[-1].held_out_residuals(level))
     return fit_again(correction, residuals, seed, n_threads)
 
 

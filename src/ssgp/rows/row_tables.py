@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows, block_order
 from ssgp.rows.row_files import RecordFile, RowFile
 from ssgp.rows.row_groups import folds_of_groups, folds_of_rows
+from ssgp.rows.row_order import parts_in_time
 from ssgp.rows.shared_rows import SharedRows, shared_rows
 from ssgp.rows.standardizer import Standardizer
 
@@ -32,6 +33,8 @@ __all__ = ["FileTable", "LeafRows", "MemoryTable", "RowTable", "SortedRows", "Tr
 CHUNK = 1 << 18
 # Rows of a part of a tree in memory: trees of large tables have some dozens of parts, which are shared out.
 PART_ROWS = 1 << 16
+# More rows of a part in time make a calibration no better.
+MOST_OF_A_PART = 20_000
 
 
 @dataclass(frozen=True)
@@ -333,6 +336,8 @@ class TrainingRows:
         Groups of the rows of the sample; None where every row is alone.
     groups_of_table : callable or None
         Returns groups of all rows of the table, in its order and in parts; None where the sample has all rows.
+    ordered : bool
+        Whether groups are parts in the order of time: each but the first is held out, with all after it, in turn.
     """
 
     sample: Rows
@@ -340,6 +345,7 @@ class TrainingRows:
     places: Indices
     groups: NDArray[np.integer] | None = None
     groups_of_table: Callable[[], Iterable[NDArray[np.integer]]] | None = None
+    ordered: bool = False
 
     @classmethod
     def of(cls, table: RowTable, places: Indices) -> "TrainingRows":
@@ -356,25 +362,48 @@ class TrainingRows:
     def first(self, n_rows: int) -> "TrainingRows":
         """The first rows of the sample alone."""
         first = TrainingRows.in_random_order(self.sample.reorder(np.arange(n_rows), np.array([0, n_rows])))
-        return first if self.groups is None else replace(first, groups=self.groups[:n_rows])
+        return first if self.groups is None else replace(first, groups=self.groups[:n_rows], ordered=self.ordered)
+
+    def labelled(
+        self, kind: Literal["groups", "time"] | None, of_sample: Array, of_table: Callable[[], Iterable[Array]]
+    ) -> "TrainingRows":
+        """The same rows with labels of this kind: those of the sample and, in parts, those of the whole table."""
+        return self.in_time(of_sample, of_table) if kind == "time" else self.in_groups(of_sample, of_table)
 
     def in_groups(self, of_sample: Array, of_table: Callable[[], Iterable[Array]]) -> "TrainingRows":
-        """The same rows in groups: numbers of those of the sample and, in parts, of those of the whole table."""
+        """The same rows in groups of these numbers."""
 
         def numbers(groups: Array) -> Indices:
             return groups.astype(np.int64)
 
         return replace(self, groups=numbers(of_sample), groups_of_table=lambda: map(numbers, of_table()))
 
+    def in_time(self, of_sample: Array, of_table: Callable[[], Iterable[Array]]) -> "TrainingRows":
+        """The same rows at these times, in parts one after the other."""
+        starts = parts_in_time(of_sample)
+
+        def numbers(times: Array) -> Array:
+            return np.searchsorted(starts, times, side="right").astype(float)
+
+        return replace(self.in_groups(numbers(of_sample), lambda: map(numbers, of_table())), ordered=True)
+
     def folds(self, n_folds: int, n_held_out: int) -> list[Indices]:
         """Numbers of the sample's rows that are held out in each fold: so many or, of groups, about so many."""
         if self.groups is None:
             return folds_of_rows(len(self.sample.y), n_folds, n_held_out)
+        if self.ordered:
+            parts = np.unique(self.groups)[1:]
+            return [np.flatnonzero(self.groups == part)[:MOST_OF_A_PART] for part in parts]
         return folds_of_groups(self.groups, n_folds, n_held_out)
 
     def hold_out(self, held_out: Indices) -> tuple[Rows, Rows, RowTable]:
-        """Rows of the sample of these numbers, the rest, and the table without these and others of their groups."""
+        """Rows of the sample of these numbers, the rest, and the table without these and others of their groups.
+
+        Of parts in the order of time, later ones are in neither.
+        """
         rest = np.delete(np.arange(len(self.sample.y)), held_out)
+        if self.ordered and self.groups is not None:
+            rest = np.flatnonzero(self.groups < self.groups[held_out[0]])
         taken, left = (self.sample.reorder(part, np.array([0, len(part)])) for part in (held_out, rest))
         return taken, left, self.table.without(self._in_table(held_out))
 
@@ -397,12 +426,19 @@ class TrainingRows:
         return [] if self.groups is None else [self.groups]
 
     def _in_table(self, held_out: Indices) -> Indices:
-        """Numbers in the table of these rows of the sample, and of all others of their groups."""
-        if self.groups is None or self.groups_of_table is None or len(self.places) == self.table.n_rows:
+        """Numbers in the table of these rows of the sample, of all others of their groups, and of later parts."""
+        if self.groups is None:
             return self.places[held_out]
-        groups, start, found = np.unique(self.groups[held_out]), 0, list[Indices]()
+        groups = np.unique(self.groups[held_out])
+
+        def chosen(part: NDArray[np.integer]) -> Mask:
+            return part >= groups[0] if self.ordered else np.isin(part, groups)
+
+        if self.groups_of_table is None or len(self.places) == self.table.n_rows:
+            return self.places[chosen(self.groups)]
+        start, found = 0, list[Indices]()
         for part in self.groups_of_table():
-            found.append(start + np.flatnonzero(np.isin(part, groups)))
+            found.append(start + np.flatnonzero(chosen(part)))
             start += len(part)
         return np.concatenate(found)
 

@@ -15,6 +15,8 @@ __all__ = ["row_times", "time_column"]
 
 TIMES = ("times", "times with a time zone")
 MICROSECONDS = 1e6
+# Units that Arrow has.
+UNITS = ("s", "ms", "us", "ns")
 
 
 def row_times(column: Column, name: str, dates: str = "auto") -> Array:
@@ -47,6 +49,8 @@ def time_column(values: Any, name: str) -> Column:  # noqa: ANN401
     """A user's times as a column."""
     if hasattr(values, "to_arrow"):
         values = values.to_arrow()
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] not in UNITS:
+        values = values.astype(f"{values.dtype.kind}8[s]")
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
             values = pa.array(values, from_pandas=True)
@@ -61,9 +65,13 @@ def _read(column: Column, name: str, dates: str) -> Column:
         return column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    reading = read_text(column, dates)
-    if reading is None or reading.n_unreadable:
+    ways = [read_text(column, order) for order in (ORDERS if dates == "auto" else [dates])]
+    reading = next((way for way in ways if way is not None and not way.n_unreadable), None)
+    if reading is None:
         return column
     if reading.how in ORDERS and dates == "auto":
-        raise ValueError(f"{name} has dates whose order of day and month is not said; give dates as 2025-04-03")
+        raise ValueError(
+            f"{name} has dates whose order of day and month is not said: give them as times, as text such as "
+            "2025-04-03, or say dates='dayfirst' or 'monthfirst' of a TableEncoder (--dates)"
+        )
     return reading.values
