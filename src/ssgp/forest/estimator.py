@@ -46,6 +46,7 @@ from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
 from ssgp.forest.target_choice import ChoosingRows, choose_map
 from ssgp.forest.targets import Target, TargetOptions, allowed_by, check_allowed, possible_maps
+from ssgp.rows.isolated_values import clean_range
 from ssgp.rows.repeats import repeats_together
 from ssgp.rows.row_files import RowFile, gathered
 from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
@@ -385,7 +386,7 @@ default="squared-exponential"
             labels_of_sample = file.labels_of(places) if file.labelled else None
             groups = labels_of_sample if labels.kind == "groups" else None
             chosen_by = ChoosingRows.of(X, y, weight, groups, np.arange(len(y)))
-            units = self._choose_units(X, y, weight, file.least_target, chosen_by, seed, budget)
+            units = self._choose_units(X, y, weight, chosen_by, seed, budget, places, file.extremes)
             del X, y, weight, chosen_by
             sizes = self._sizes(file.n_rows, file.n_inputs, None)
             n_fitted = sizes.n_trees * file.n_rows * (1 + sizes.refits(file.n_rows))
@@ -455,13 +456,13 @@ default="squared-exponential"
         seed, places = self._draw_sample(len(y), shares, budget)
         chosen_by = ChoosingRows.of(X, y, weight, label if kind == "groups" else None, places)
         if len(places) == len(y):
-            units = self._choose_units(X, y, weight, float(y.min()), chosen_by, seed, budget)
+            units = self._choose_units(X, y, weight, chosen_by, seed, budget)
             rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
             training = TrainingRows.in_random_order(rows)
             label = None if label is None else label[places]
         else:
             sample = X[places], y[places], None if weight is None else weight[places]
-            units = self._choose_units(*sample, float(y.min()), chosen_by, seed, budget)
+            units = self._choose_units(*sample, chosen_by, seed, budget, places, (float(y.min()), float(y.max())))
             rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
             training = TrainingRows.of(MemoryTable(rows), places)
         if label is not None:
@@ -483,17 +484,25 @@ default="squared-exponential"
         X: Array,
         y: Array,
         weight: Array | None,
-        least: float,
         chosen_by: ChoosingRows,
         seed: int,
         budget: Budget,
+        places: Indices | None = None,
+        extremes: tuple[float, ...] = (),
     ) -> Standardizer:
-        """Units of the last fit, where this one goes on from it, or of these rows; `least` is that of all targets."""
+        """Units of the last fit, where this one goes on from it, or of these rows.
+
+        Those of a sample have `places` in their table, whose least and largest targets are `extremes`.
+        """
         if self._last() is not None:
             return self._fitted.units
         settings = self._settings(len(chosen_by.y), X.shape[1], seed, None)
-        target_map = choose_map(possible_maps(self.target, y, least), chosen_by, settings, budget)
-        return Standardizer.fit(X, y, weight, centre_target=True, target_map=target_map)
+        y_range = clean_range(y, extremes) or (-np.inf, np.inf)
+        within = np.clip(y, *y_range)
+        least = max(y_range[0], min((*extremes, float(y.min()))))
+        chosen_by = replace(chosen_by, y=np.clip(chosen_by.y, *y_range))
+        target_map = choose_map(possible_maps(self.target, within, least), chosen_by, settings, budget)
+        return Standardizer.fit(X, y, weight, True, target_map, places, extremes)
 
     def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget) -> None:
         warn_of_removed(self, average_prunings="the average over prunings gained 0.3 % at most")

@@ -4,7 +4,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from math import inf
 from threading import Lock
 from typing import IO, Any
 
@@ -99,7 +98,8 @@ class RowFile:
         others = [name for name, there in (("weight", weighted), ("label", labelled)) if there]
         columns = [("x", np.float64, (n_inputs,)), ("y", np.float64), *((name, np.float64) for name in others)]
         self.records = RecordFile(np.dtype(columns), folder)
-        self.total, self.least_target = 0.0, inf
+        self.total = 0.0
+        self.extremes: tuple[float, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -116,7 +116,7 @@ class RowFile:
             out["label"] = label
         self.records.append(out)
         self.total += float(len(y) if weight is None else weight.sum())
-        self.least_target = min(self.least_target, float(y.min(initial=inf)))
+        self.extremes = min((*self.extremes, y.min())), max((*self.extremes, y.max()))
 
     def read(self, start: int, stop: int) -> tuple[Array, Array, Array | None]:
         """Inputs, targets and weights of neighbouring rows."""

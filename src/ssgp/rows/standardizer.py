@@ -11,8 +11,9 @@ from ssgp._utils.warning import warn_user
 from ssgp._utils.weights import MOST_SHARE_OF_UNITS, limit_share
 from ssgp._utils.wide import WIDE, fewer_if_wide
 from ssgp.rows.blocks import Rows
+from ssgp.rows.isolated_values import clean_range
 from ssgp.rows.target_maps import Logit, SoftLog, TargetMap
-from ssgp.saving.contents import array, made_of, number, optional
+from ssgp.saving.contents import array, fixed_tuple, made_of, number, optional
 from ssgp.saving.kinds import stored
 
 __all__ = ["LEAST_NOISE", "Standardizer"]
@@ -47,8 +48,9 @@ SMALLEST = float(np.finfo(float).smallest_subnormal)
         "y_scale": number(LEAST_DEVIATION, MOST_DEVIATION),
         "y_variance": number(TINY, 1.0),
         "target_map": optional(made_of(SoftLog, Logit)),
+        "y_range": optional(fixed_tuple(number(), number())),
     },
-    added=("target_map",),
+    added=("target_map", "y_range"),
 )
 @dataclass(frozen=True)
 class Standardizer:
@@ -69,6 +71,8 @@ class Standardizer:
         Variance of the scaled target around its mean: 1, or less where it is not centred.
     target_map : TargetMap or None
         What becomes of the target before it is centred and scaled; None for nothing.
+    y_range : tuple of two floats or None
+        Targets beyond are taken for its ends: there were a few, far from all others. None where there were none.
     """
 
     x_mean: Array
@@ -77,12 +81,27 @@ class Standardizer:
     y_scale: float
     y_variance: float = 1.0
     target_map: TargetMap | None = None
+    y_range: tuple[float, float] | None = None
 
     @classmethod
     def fit(
-        cls, X: Array, y: Array, weight: Array | None, centre_target: bool, target_map: TargetMap | None = None
+        cls,
+        X: Array,
+        y: Array,
+        weight: Array | None,
+        centre_target: bool,
+        target_map: TargetMap | None = None,
+        places: Indices | None = None,
+        extremes: tuple[float, ...] = (),
     ) -> "Standardizer":
-        """Estimate centre and scale; a constant column keeps scale 1."""
+        """Estimate centre and scale; a constant column keeps scale 1.
+
+        Rows of a sample have `places` in their table, whose least and largest targets are `extremes`.
+        """
+        y_range = clean_range(y, extremes)
+        if y_range is not None:
+            _warn_of_isolated(y, y_range, places, extremes)
+            y = np.clip(y, *y_range)
         y = y if target_map is None else target_map.learned(y)
         if weight is not None:
             weight = limit_share(weight, MOST_SHARE_OF_UNITS)
@@ -97,7 +116,7 @@ class Standardizer:
             _check_offset(variance)
         _check_range(np.asarray(np.isfinite(x_scale)), "X")
         _check_range(np.asarray([LEAST_DEVIATION <= scale <= MOST_DEVIATION]), "y")
-        return cls(x_mean, x_scale, mean, scale, variance, target_map)
+        return cls(x_mean, x_scale, mean, scale, variance, target_map, y_range)
 
     def least_noise(self, share: float, least: float = LEAST_NOISE) -> float:
         """The lowest noise variance to look at: this share of the target's variance, unless that is rounding."""
@@ -127,7 +146,8 @@ class Standardizer:
 
     def rows(self, X: Array, y: Array, weight: Array | None, order: Indices, bounds: Indices) -> "Rows":
         """Standardise a table, its rows in the given order and blocks."""
-        y = y[order] if self.target_map is None else self.target_map.learned(y[order])
+        y = y[order] if self.y_range is None else np.clip(y[order], *self.y_range)
+        y = y if self.target_map is None else self.target_map.learned(y)
         with np.errstate(over="ignore"):
             target = ((y - self.y_mean) / self.y_scale).astype(np.float32)
         _check_range(np.asarray([np.isfinite(target).all()]), "y")
@@ -152,6 +172,22 @@ def _centre_and_scale(columns: Array, weight: Array | None) -> tuple[Array, Arra
         varies = scale == np.sqrt(np.asarray(scaler.var_, dtype=float))
         scale = np.where(varies, np.ldexp(scale, power), np.maximum(scale, top - bottom))
         return np.where(top == bottom, top, np.ldexp(mean, power)), np.where(largest <= LARGEST, scale, np.inf)
+
+
+def _warn_of_isolated(
+    y: Array, clean: tuple[float, float], places: Indices | None, extremes: tuple[float, ...]
+) -> None:
+    """Warn of targets so far from all others that these would be lost in their scale."""
+    rows = np.flatnonzero((y < clean[0]) | (y > clean[1]))
+    examples = [(float(y[row]), int(row if places is None else places[row])) for row in rows[:3]]
+    named = ", ".join(f"{value:.6g} in row {row}" for value, row in examples)
+    named = named or " and ".join(f"{value:.6g}" for value in extremes if not clean[0] <= value <= clean[1])
+    more = ", ..." if len(rows) > 3 else ""
+    warn_user(
+        f"y has values that are far from all others, {named}{more}: they are learned from as if they were "
+        f"{clean[0]:.6g} or {clean[1]:.6g}, about as far as the farthest of the others. Look for mistakes, or "
+        "transform y if such values are to be predicted"
+    )
 
 
 def _check_offset(variance: float) -> None:
