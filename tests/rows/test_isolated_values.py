@@ -27,7 +27,9 @@ def test_none_is_isolated(sort):
 def test_a_few_are_isolated_and_the_range_is_that_of_the_others(sort, far, rng):
     clean = SORTS[sort](rng)
     values = rng.permutation(np.append(clean, far))
-    low, high = clean_range(values)
+    found = clean_range(values)
+    assert found is not None
+    low, high = found
     kept = (low <= values) & (values <= high)
     np.testing.assert_array_equal(np.sort(values[kept]), np.sort(clean))
     # Even on both sides of the median, as far as the farthest of the others.
@@ -48,6 +50,8 @@ def test_few_values_do_not_tell():
 def test_extremes_of_a_table_beyond_those_of_its_sample(rng):
     sample = rng.normal(size=1000)
     assert clean_range(sample, (-5.0, 6.0)) is None
-    low, high = clean_range(sample, (-5.0, 1e9))
+    found = clean_range(sample, (-5.0, 1e9))
+    assert found is not None
+    low, high = found
     assert high == pytest.approx(np.median(sample) + np.abs(sample - np.median(sample)).max())
     assert low == pytest.approx(2 * np.median(sample) - high)

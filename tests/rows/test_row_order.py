@@ -5,7 +5,7 @@ import pytest
 
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_order import parts_in_time
-from ssgp.rows.row_tables import TrainingRows
+from ssgp.rows.row_tables import MemoryTable, TrainingRows
 
 
 def test_three_last_tenths(rng):
@@ -34,5 +34,6 @@ def test_nothing_later_than_a_part_is_left_to_its_trees(rng):
     assert [len(fold) for fold in folds] == [50, 50, 50]
     for fold in folds:
         held_out, left, table = rows.hold_out(fold)
+        assert isinstance(table, MemoryTable)
         assert left.y.max() < held_out.y.min()
         np.testing.assert_array_equal(np.sort(np.delete(y, table.held_out)), np.sort(left.y))

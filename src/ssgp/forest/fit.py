@@ -90,11 +90,6 @@ def _learning_rows(rows: TrainingRows, settings: ForestSettings) -> Rows:
     """
     sample, sizes = rows.sample, settings.sizes
     n_rows, n_inputs = sample.X.shape
-    import os
-
-    if rows.ordered and os.environ.get("X_LEARN") == "early":
-        early = np.flatnonzero(rows.groups < rows.groups.max())
-        return sample.reorder(early, np.array([0, len(early)]))
     if n_inputs <= WIDE or ROWS_PER_INPUT * n_inputs <= n_rows:
         return sample
     folds = rows.folds(sizes.n_folds, sizes.n_held_out)[::-1]
