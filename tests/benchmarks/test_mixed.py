@@ -1,15 +1,17 @@
 """The benchmark of mixed tables, on a table made here."""
 
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import mixed
+from benchmarks import mixed, targets
 from benchmarks.mixed import MixedFit, cells, measure
 from benchmarks.mixed_tables import TABLES, MixedTable, as_peers_take_it, load, split
+from ssgp import SpectralForestRegressor
 
 
 @pytest.fixture
@@ -90,3 +92,15 @@ def test_the_forest_is_scored_at_every_level(table):
     assert row["crps"] < 0.1
     assert row["coverage_50"] < row["coverage_80"] <= row["coverage_90"] <= row["coverage_95"]
     assert (row["n_train"], row["n_test"], row["n_columns"]) == (320, 79, 3)
+
+
+def test_what_targets_are(table, monkeypatch):
+    """The benchmark of targets, on the same table: its prices are not all above zero."""
+    monkeypatch.setitem(targets.FRAMES, "sales", table)
+    monkeypatch.setattr(targets, "SpectralForestRegressor", partial(SpectralForestRegressor, n_trees=2, max_iter=20))
+    (row,) = targets.measure(None, targets.TargetFit("sales", "auto"))
+    assert row["learned_as"] == "any"
+    assert row["mnlp_whole"] is None
+    assert 0.0 < row["below_zero"] < 1.0
+    assert np.isfinite([row[name] for name in ("mnlp", "crps", "rmse", "coverage_90", "pit_distance")]).all()
+    assert targets.kinds_of("blog") == ("any", "auto", "count")

@@ -138,7 +138,7 @@ class TestTheChoice:
         assert one == two
         scaled = SpectralForestRegressor(**QUICK, n_jobs=1).fit(X, 1024.0 * y).target_map_
         assert isinstance(one, SoftLog)
-        assert scaled == replace(one, scale=1024.0 * one.scale)
+        assert scaled == replace(one, scale=1024.0 * one.scale, largest=1024.0 * one.largest)
 
     def test_rows_of_weight_zero_and_repeats_by_weight(self, incomes):
         """Weights of two are rows that are there twice: the same scales are tried."""
@@ -154,6 +154,17 @@ class TestTheChoice:
         X, y = incomes
         groups = np.arange(len(y)) // 9
         assert SpectralForestRegressor(**QUICK).fit(X, y, groups=groups).target_kind_ == "positive"
+
+    def test_ctrl_c_ends_it_with_nothing_learned(self, incomes, monkeypatch):
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("ssgp.forest.target_choice.quick_forest", interrupted)
+        model = SpectralForestRegressor(**QUICK)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*incomes)
+        assert not hasattr(model, "n_features_in_")
+        assert not hasattr(model, "target_map_")
 
     def test_there_is_none_without_time(self, incomes):
         with pytest.warns(UserWarning, match="left out.*the choice of a map of the target"):
@@ -256,6 +267,16 @@ def test_batches_give_the_same_model(sampled, target, incomes, monkeypatch):
     parts = SpectralForestRegressor(**QUICK, target=target).fit_batches([(X[:200], y[:200]), (X[200:], y[200:])])
     assert whole.target_map_ == parts.target_map_ is not None
     np.testing.assert_array_equal(whole.predict_interval(X[:50]), parts.predict_interval(X[:50]))
+
+
+def test_far_rows_are_not_predicted_hundreds_of_times_the_largest_target(incomes):
+    """Where lines lead to far from all rows, an exponential of it would be absurd."""
+    X, y = incomes
+    steep = 1000.0 * np.exp(2.0 * X[:, 0]) * y / y.mean()
+    model = SpectralForestRegressor(**QUICK, target="positive").fit(X, steep)
+    far = np.array([[20.0, 0.0], [50.0, 0.0]])
+    assert model.predict_quantiles(far, [0.5]).max() <= 2.1 * steep.max()
+    np.testing.assert_array_equal(model.predict(far), model.predict_distribution(far).mean())
 
 
 def test_more_rows_keep_the_map(of_incomes, incomes):

@@ -48,9 +48,12 @@ def explicit(seed: int) -> dict[str, Any]:
     name = str(rng.choice(list(REGRESSORS)))
     mixed = bool(rng.random() < 0.25)
     X, y, rows = _mixed_table(rng) if mixed else _numbers(rng)
+    settings = {**REGRESSORS[name](rng), "random_state": int(rng.integers(1000))}
+    if settings.get("target") == "positive":
+        y = np.maximum(np.abs(y), 1e-9 * np.abs(y).max() + 1e-100)
     return {
         "regressor": name,
-        "settings": {**REGRESSORS[name](rng), "random_state": int(rng.integers(1000))},
+        "settings": settings,
         "mixed": mixed,
         "X": _packed(X),
         "y": y.tolist(),
@@ -206,6 +209,7 @@ def _forest(rng: Rng) -> Settings:
         "correct": _one_of(rng, True, False),
         "max_iter": _one_of(rng, 1, 10, 30),
         "n_jobs": 1,
+        "target": _one_of(rng, "auto", "any", "positive"),
     }
 
 

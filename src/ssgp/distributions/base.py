@@ -101,7 +101,8 @@ class Distribution(ABC):
 
     def pdf(self, y: ArrayLike) -> Array:
         """Densities at y, shape (n,)."""
-        return np.exp(self.logpdf(y))
+        with np.errstate(over="ignore"):
+            return np.exp(self.logpdf(y))
 
     def quantile(self, levels: ArrayLike) -> Array:
         """Quantiles of one level between 0 and 1, shape (n,), or of k levels, shape (n, k)."""

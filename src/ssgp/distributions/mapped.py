@@ -128,8 +128,8 @@ class MappedDistribution(Distribution):
         point, (first, last) = self.map.to_model(within), self._ends
         # From the point away from the middle: the integrand falls from there on.
         upper = point > self.before.mean()
-        above = self._tails(point, 1.0) - self._tails(last, 1.0)
-        below = self._tails(point, -1.0) - self._tails(first, -1.0)
+        above = self._tails(np.where(upper, point, np.inf), 1.0) - self._tails(last, 1.0)
+        below = self._tails(np.where(upper, -np.inf, point), -1.0) - self._tails(first, -1.0)
         return np.where(upper, above, self.mean() - within + below) + np.maximum(self.map.low - y, 0.0)
 
     def half_difference(self) -> Array:

@@ -58,6 +58,10 @@ class StudentMixture(StretchableDistribution):
         centres = [part.centre for part in parts if part.centre is not None]
         return StudentMixture(location, scale, dof, np.concatenate(centres) if centres else None)
 
+    def moved(self, by: Array) -> "StudentMixture":
+        """The same distributions, moved by (n,)."""
+        return replace(self, location=self.location + by, centre=None if self.centre is None else self.centre + by)
+
     def mean(self) -> Array:
         """Means, shape (n,)."""
         return mean_in_order(self.location) if self.centre is None else self.centre

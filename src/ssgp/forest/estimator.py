@@ -648,7 +648,8 @@ default="squared-exponential"
         target_map = self.target_map_
         if target_map is None:
             return variance
-        return variance * target_map.slope(rows.means(lambda X, _: self._fitted.means(X, self.n_jobs))) ** 2
+        mean = rows.means(lambda X, _: self._fitted.means(X, self.n_jobs))
+        return variance * target_map.slope(np.minimum(mean, target_map.farthest)) ** 2
 
     @property
     def target_map_(self) -> TargetMap | None:

@@ -284,7 +284,11 @@ class FittedForest:
 
     def _mixture_in_units(self, mixture: StudentMixture) -> StudentMixture:
         centre = None if mixture.centre is None else self._in_units(mixture.centre)
-        return StudentMixture(self._in_units(mixture.location), self.units.y_scale * mixture.scale, mixture.dof, centre)
+        scale = self.units.y_scale * mixture.scale
+        in_units = StudentMixture(self._in_units(mixture.location), scale, mixture.dof, centre)
+        if self.units.target_map is None:
+            return in_units
+        return in_units.moved(np.minimum(self.units.target_map.farthest - in_units.mean(), 0.0))
 
     def _in_units(self, location: Array) -> Array:
         return self.units.y_mean + self.units.y_scale * location

@@ -83,11 +83,11 @@ def choose_map(
     budget : Budget
         Time of the fit.
     """
-    # The largest scale: a logarithm.
+    # The largest scale: a logarithm of nearly all targets.
     untried = None if candidates[0] is None else candidates[-1]
     if len(candidates) == 1 or len(rows.y) < LEAST_ROWS:
         return untried
-    units = Standardizer.fit(rows.X, rows.y, rows.weight, centre_target=True)
+    units = Standardizer.fit(rows.X, rows.y, rows.weight, centre_target=True, tell=False)
     held_out = rows.training(units).folds(1, int(JUDGING_SHARE * len(rows.y)))[0]
     judges, learners = rows.take(held_out), rows.take(np.delete(np.arange(len(rows.y)), held_out))
     forests: list[FittedForest] = []
@@ -122,7 +122,7 @@ def _small_forest(
     target_map: TargetMap | None, learners: ChoosingRows, settings: ForestSettings, learned: Parameters | None
 ) -> FittedForest:
     """A small forest of a target that is mapped."""
-    units = Standardizer.fit(learners.X, learners.y, learners.weight, True, target_map)
+    units = Standardizer.fit(learners.X, learners.y, learners.weight, True, target_map, tell=False)
     return quick_forest(learners.training(units), units, _small(settings, *learners.X.shape), learned)
 
 

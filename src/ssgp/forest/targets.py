@@ -16,9 +16,10 @@ __all__ = ["Target", "TargetOptions", "allowed_by", "check_allowed", "possible_m
 Target = Literal["auto", "any", "positive", "non-negative", "count"] | tuple[float, float]
 
 KINDS = ("auto", "any", "positive", "non-negative", "count")
-# Scales of maps: quantiles of the positive targets, and many times the largest, below which all is logarithmic.
-QUANTILES = (0.1, 0.9)
-TIMES_LARGEST = 4.0
+# Scales of maps are quantiles of the positive targets. Beyond the largest at least a map is linear: of a logarithm
+# alone, what is predicted for a mistyped row may be hundreds of times the largest target.
+QUANTILES = (0.1, 0.9, 1.0)
+LEAST_SCALE, MOST_SCALE = 1e-130, 1e130
 # Margin of an end that has a mass, relative to the distance of usual targets from it.
 MARGIN = 0.1
 
@@ -95,12 +96,13 @@ def possible_maps(target: Target, y: Array, least: float) -> Sequence[TargetMap 
         return [None]
     positive = y[y > 0.0]
     if not len(positive):
-        return [SoftLog(str(target), 1.0, _margin_of(target, 1.0))]
-    scales = [*np.quantile(positive, QUANTILES).tolist(), TIMES_LARGEST * float(positive.max())]
-    if target == "count":
-        return [SoftLog("count", scale, 0.5) for scale in scales]
-    kind = "non-negative" if target == "non-negative" else "positive"
-    maps = [SoftLog(kind, scale, _margin_of(target, float(np.quantile(positive, 0.1)))) for scale in scales]
+        return [SoftLog(str(target), 1.0, _margin_of(target, 1.0), 1.0)]
+    # Scales whose squares, and their inverses, are numbers.
+    positive = np.clip(positive, LEAST_SCALE, MOST_SCALE)
+    scales = np.quantile(positive, QUANTILES).tolist()
+    kind = "positive" if target == "auto" else str(target)
+    margin, largest = _margin_of(target, scales[0]), float(positive.max())
+    maps = [SoftLog(kind, scale, margin, largest) for scale in scales]
     return [None, *maps] if target == "auto" else maps
 
 

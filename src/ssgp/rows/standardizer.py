@@ -93,14 +93,17 @@ class Standardizer:
         target_map: TargetMap | None = None,
         places: Indices | None = None,
         extremes: tuple[float, ...] = (),
+        tell: bool = True,
     ) -> "Standardizer":
         """Estimate centre and scale; a constant column keeps scale 1.
 
-        Rows of a sample have `places` in their table, whose least and largest targets are `extremes`.
+        Rows of a sample have `places` in their table, whose least and largest targets are `extremes`. Targets that are
+        far from all others are warned of, unless `tell` is false.
         """
         y_range = clean_range(y, extremes)
-        if y_range is not None:
+        if y_range is not None and tell:
             _warn_of_isolated(y, y_range, places, extremes)
+        if y_range is not None:
             y = np.clip(y, *y_range)
         y = y if target_map is None else target_map.learned(y)
         if weight is not None:

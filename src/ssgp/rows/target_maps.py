@@ -18,6 +18,8 @@ __all__ = ["Logit", "SoftLog", "TargetMap"]
 
 # Largest scale of a map.
 MOST = 1e140
+# Predictions of targets without an upper end are centred at so many times the largest one at most.
+TIMES_LARGEST = 2.0
 
 
 @stored(
@@ -25,6 +27,7 @@ MOST = 1e140
         "kind": text("positive", "non-negative", "count"),
         "scale": number(TINIEST, MOST),
         "margin": number(0.0, MOST),
+        "largest": number(0.0, or_whole=True),
     },
     relations=lambda parts: [((parts.margin == 0.0) == (parts.kind == "positive"), "a margin belongs to zeros")],
 )
@@ -40,11 +43,14 @@ class SoftLog:
         Where the logarithm becomes linear, in the target's units.
     margin : float
         How far below zero the map goes, where zero itself is possible: all of that is zero.
+    largest : float
+        The largest target that was learned from.
     """
 
     kind: str
     scale: float
     margin: float = 0.0
+    largest: float = MOST
 
     @property
     def low(self) -> float:
@@ -78,6 +84,11 @@ class SoftLog:
     def learned(self, y: Array) -> Array:
         """Z of targets y (n,) to learn from: of zeros, where they have a mass, in the middle of the margin."""
         return self.to_model(np.where(y <= 0.0, -0.5 * self.margin, y) if self.kind == "non-negative" else y)
+
+    @property
+    def farthest(self) -> float:
+        """The largest z that a prediction may be centred at: what lines lead to beyond, exponentials make absurd."""
+        return float(self.to_model(np.array(TIMES_LARGEST * self.largest)))
 
     def describe(self) -> str:
         """A description for people.
@@ -152,6 +163,11 @@ class Logit:
         return self.to_model(
             np.where(y <= self.low, self.low - beyond, np.where(y >= self.high, self.high + beyond, y))
         )
+
+    @property
+    def farthest(self) -> float:
+        """The largest z that a prediction may be centred at: any."""
+        return np.inf
 
     def describe(self) -> str:
         """A description for people.
