@@ -40,25 +40,38 @@ def test_one_group_cannot_be_held_out():
         folds_of_groups(np.zeros(100, np.int64), 1, 10)
 
 
-def test_repeats_are_the_groups_that_comparing_rows_finds(rng):
+def test_repeats_are_there_once(rng):
     which = rng.permutation(np.concatenate([np.arange(300), rng.integers(300, size=200)]))
     X, y = rng.normal(size=(300, 3))[which], rng.normal(size=300)[which]
     X[which == 0, 0] = np.where(rng.random(np.sum(which == 0)) < 0.5, -0.0, 0.0)
-    with pytest.warns(UserWarning, match="40.0% of the rows repeat another"):
-        found = repeats_together(TrainingRows.in_random_order(rows_of(X, y))).groups
-    assert found is not None
-    np.testing.assert_array_equal(found[:, None] == found, which[:, None] == which)
+    weight = rng.uniform(1, 3, 500)
+    rows = Rows(*(part.astype(np.float32) for part in (X, y, weight)), np.array([0, 500]))
+    with pytest.warns(UserWarning, match="40.0% of the rows repeat another.*Each is learned from once"):
+        found = repeats_together(TrainingRows.in_random_order(rows))
+    _, first = np.unique(which, return_index=True)
+    first = np.sort(first)
+    np.testing.assert_array_equal(found.sample.X, X[first].astype(np.float32))
+    np.testing.assert_array_equal(found.sample.y, y[first].astype(np.float32))
+    mean = [weight[which == number].mean() for number in which[first]]
+    np.testing.assert_allclose(found.sample.weight, mean, rtol=1e-6)
+    assert found.table.n_rows == 300
+    assert found.groups is None
 
 
-@pytest.mark.parametrize("case", ["distinct", "few values", "a design", "ratings"])
+@pytest.mark.parametrize("case", ["distinct", "few values", "a design", "ratings", "a function", "rounded"])
 def test_rows_that_agree_by_chance_are_no_repeats(case, rng):
     X, y = rng.normal(size=(2000, 3)), rng.normal(size=2000)
-    if case != "distinct":
+    if case in ("a function", "rounded"):
+        X = rng.integers(4, size=(2000, 5)).astype(float)
+        y = np.sin(X @ rng.normal(size=5)) + (0.02 * rng.normal(size=2000) if case == "rounded" else 0.0)
+        y = np.round(y, 1) if case == "rounded" else y
+    elif case != "distinct":
         X = rng.integers(5 if case == "ratings" else 10, size=(2000, 3 if case == "ratings" else 1)).astype(float)
         y = (X[:, 0] + rng.integers(-1, 2, 2000)).clip(0, 4) if case == "ratings" else rng.integers(3, size=2000)
     if case == "a design":
         y = np.sin(X[:, 0])
-    assert repeats_together(TrainingRows.in_random_order(rows_of(X, y))).groups is None
+    rows = TrainingRows.in_random_order(rows_of(X, y))
+    assert repeats_together(rows) is rows
 
 
 def test_repeats_outside_the_sample_are_held_out_with_those_in_it(rng):

@@ -169,7 +169,7 @@ default="squared-exponential"
     corrected_share_ : float
         How much of the boosted trees' correction is applied, from 0 to 1.
     n_rows_ : int
-        Training rows.
+        Training rows; those that repeat each other exactly, and were not given as groups, are one.
     n_iter_ : int
         Learning steps taken.
     bound_trace_ : array of shape (n_iter_,)
@@ -318,7 +318,7 @@ default="squared-exponential"
         groups : array-like of shape (n,), optional
             Labels of rows that belong together: a user's, a hotel's, a machine's. Intervals are then calibrated for
             rows of groups that `fit` has not seen, for each is held out as a whole. They are no inputs. By default
-            rows that repeat each other exactly, inputs and target, are a group.
+            rows that repeat each other exactly, inputs and target, are one row.
         time : array-like of shape (n,), optional
             When each row was: datetimes, dates, or numbers that grow. Intervals are then calibrated for rows that come
             later: each of the last three tenths of the rows is held out of trees of the rows before it. It is no
@@ -467,7 +467,8 @@ default="squared-exponential"
             training = TrainingRows.of(MemoryTable(rows), places)
         if label is not None:
             training = training.labelled(kind, label[training.places], lambda: [label])
-        self._fit_table(training, units, seed, budget)
+        table = self._fit_table(training, units, seed, budget).table
+        rows = table.rows if isinstance(table, MemoryTable) else rows
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
         self._fitted = replace(self._fitted, rows=rows if keep else None)
         return self
@@ -504,13 +505,15 @@ default="squared-exponential"
         target_map = choose_map(possible_maps(self.target, within, least), chosen_by, settings, budget)
         return Standardizer.fit(X, y, weight, True, target_map, places, extremes)
 
-    def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget) -> None:
+    def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget) -> TrainingRows:
+        """Fit, and return the rows it was to: those that were given, or each once where some are copies."""
         warn_of_removed(self, average_prunings="the average over prunings gained 0.3 % at most")
-        last = self._last()
-        settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], seed, last)
-        budget.kept.begin(lambda: self._identity(rows, seed))
+        last, given = self._last(), rows
+        budget.kept.begin(lambda: self._identity(given, seed))
         rows = repeats_together(rows) if rows.groups is None else rows
+        settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], seed, last)
         self._fitted = fit_forest(rows, units, settings, budget, last, self._hooks)
+        return rows
 
     def _hooks(self, n_steps: int, attributes: Callable[[], Mapping[str, Any]]) -> StepHooks:
         return StepHooks(self, n_steps, attributes, None, self.verbose)
@@ -561,6 +564,8 @@ default="squared-exponential"
         # New rows join at random places: what is held out must not be the newest.
         rows = rows.reorder(np.random.default_rng(last.seed).permutation(len(rows.y)), rows.bounds)
         training = repeats_together(TrainingRows.in_random_order(rows, self._shares(rows.X.shape[1]).sampled_rows))
+        table = training.table
+        rows = table.rows if isinstance(table, MemoryTable) else rows
         self._fitted = replace(learn_more(last, training, settings, n_steps, self._hooks), rows=rows)
         return self
 

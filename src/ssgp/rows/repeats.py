@@ -1,7 +1,8 @@
 """Rows that repeat others exactly, inputs and target: a model that has seen one is no judge of the other.
 
 Rows may also agree by chance, where inputs and targets take few values. They are taken for copies where most rows with
-the same inputs have the same target, by far more than targets agree anyway.
+the same inputs have the same target, by far more than targets agree anyway, and where inputs agree by far more often
+than those of rows whose columns are drawn independently.
 """
 
 from dataclasses import replace
@@ -9,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ssgp._utils.arrays import Array
+from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.warning import warn_user
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import TrainingRows
@@ -23,6 +24,8 @@ LEAST_AGREEMENT = 0.5
 # Fewer distinct rows, or fewer distinct inputs per row, are those of a design: rows agree because there are no others.
 LEAST_DISTINCT = 50
 LEAST_INPUTS_PER_ROW = 0.03
+# Pairs of rows with the same inputs are so many times as many as independent columns have, where rows are copies.
+LEAST_TIMES_CHANCE = 10.0
 # A share of repeats that users should know of.
 TOLD_SHARE = 0.05
 # An odd number whose products have random digits, and how far these are shifted.
@@ -31,23 +34,40 @@ SHIFT = np.uint64(32)
 
 
 def repeats_together(rows: TrainingRows) -> TrainingRows:
-    """The same rows, those that repeat others in one group with them; a warning names a large share of repeats."""
+    """The same rows, those that repeat others once or, of a large table, in one group with them.
+
+    A copy tells nothing new: it has no noise of its own. A warning names a large share of repeats.
+    """
     inputs = _keys(rows.sample.X)
     keys = _with_target(inputs, rows.sample.y)
-    ordered = np.sort(keys)
-    n_distinct = min(1, len(keys)) + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
-    share = 1.0 - n_distinct / max(1, len(keys))
-    if share == 0.0 or n_distinct < LEAST_DISTINCT or not _are_copies(inputs, keys, rows.sample.y):
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    share = 1.0 - len(first) / max(1, len(keys))
+    if share == 0.0 or len(first) < LEAST_DISTINCT or not _are_copies(rows.sample.X, inputs, keys, rows.sample.y):
         return rows
+    in_sample = len(rows.places) == rows.table.n_rows
     if share >= TOLD_SHARE:
         warn_user(
-            f"{share:.1%} of the rows repeat another exactly, inputs and target. Repeats are held out together, so "
-            "that intervals are right for rows without one; they still count as often as they are there. If they "
-            "came about by a mistake, fit without them"
+            f"{share:.1%} of the rows repeat another exactly, inputs and target. "
+            + (
+                "Each is learned from once, for a copy tells nothing new; where a row stands for several, say so by "
+                "sample_weight"
+                if in_sample
+                else "Repeats are held out together, so that intervals are right for rows without one; they still "
+                "count as often as they are there. If they came about by a mistake, fit without them"
+            )
         )
-    if len(rows.places) == rows.table.n_rows:
-        return replace(rows, groups=keys)
+    if in_sample:
+        return TrainingRows.in_random_order(_each_once(rows.sample, first, which))
     return replace(rows, groups=keys, groups_of_table=lambda: (_row_keys(part) for part in rows.table.chunks()))
+
+
+def _each_once(rows: Rows, first: Indices, which: Indices) -> Rows:
+    """Rows without their copies, in their order; with the mean weight of these."""
+    once = rows.reorder(np.sort(first), np.array([0, len(first)]))
+    if rows.weight is None:
+        return once
+    weight = np.bincount(which, rows.weight) / np.bincount(which)
+    return replace(once, weight=weight[np.argsort(first)].astype(np.float32))
 
 
 def _row_keys(rows: Rows) -> NDArray[np.uint64]:
@@ -78,11 +98,14 @@ def _digits(values: Array) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> SHIFT)
 
 
-def _are_copies(inputs: NDArray[np.uint64], keys: NDArray[np.uint64], y: Array) -> bool:
-    """Whether rows with the same inputs mostly agree in the target, and by more than chance."""
+def _are_copies(X: Array, inputs: NDArray[np.uint64], keys: NDArray[np.uint64], y: Array) -> bool:
+    """Whether rows with the same inputs mostly agree in the target, both by more than chance."""
     _, which, n_alike = np.unique(inputs, return_inverse=True, return_counts=True)
     _, own, n_same = np.unique(keys, return_inverse=True, return_counts=True)
     if len(n_alike) < max(LEAST_DISTINCT, LEAST_INPUTS_PER_ROW * len(keys)):
+        return False
+    n_pairs = float(np.sum(n_alike * (n_alike - 1.0))) / 2.0
+    if n_pairs < LEAST_TIMES_CHANCE * _pairs_by_chance(X):
         return False
     n_alike, n_same = n_alike[which], n_same[own]
     shared = n_alike > 1
@@ -90,3 +113,14 @@ def _are_copies(inputs: NDArray[np.uint64], keys: NDArray[np.uint64], y: Array) 
     shares = np.unique(y, return_counts=True)[1] / len(y)
     by_chance = float(np.sum(shares * shares))
     return agreement >= by_chance + LEAST_AGREEMENT * (1.0 - by_chance)
+
+
+def _pairs_by_chance(X: Array) -> float:
+    """Pairs of rows (n, d) with the same inputs, as many as there would be if columns were independent."""
+    pairs = len(X) * (len(X) - 1.0) / 2.0
+    for column in X.T:
+        if pairs < 1.0:
+            break
+        counts = np.unique(column, return_counts=True)[1]
+        pairs *= float(np.sum(counts * (counts - 1.0))) / max(1.0, len(X) * (len(X) - 1.0))
+    return pairs
