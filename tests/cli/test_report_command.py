@@ -41,6 +41,18 @@ class TestReport:
         assert "3 rows left out, where the target 'height' is missing" in err
         assert "100 of 297 rows, drawn at random" in Page(path.read_text(encoding="utf-8")).text()
 
+    def test_text_files_are_read_as_they_are_said_to_be(self, folder):
+        frame = pq.read_table(folder / "new.parquet").to_pandas()
+        frame.to_csv(folder / "point.csv", index=False, na_rep="nothing")
+        frame.to_csv(folder / "comma.csv", index=False, sep=";", decimal=",", na_rep="nothing")
+        pages = []
+        for name, options in (("point.csv", []), ("comma.csv", ["--sep", ";", "--decimal", ","])):
+            path = folder / f"{name}.html"
+            code, _, err = run("report", folder / "m", folder / name, "--na", "nothing", *options, "--out", path)
+            assert code == 0, err
+            pages.append(path.read_text(encoding="utf-8"))
+        assert pages[0] == pages[1]
+
     def test_quiet_says_nothing(self, folder, monkeypatch):
         monkeypatch.setattr("ssgp.cli.report_command.write_report", lambda *_, **__: None)
         assert run("report", folder / "m", folder / "new.csv", "--out", folder / "r.html", "--quiet") == (0, "", "")

@@ -17,6 +17,7 @@ from ssgp._utils.column_errors import ExtremeValuesError, WeightError
 from ssgp._utils.warning import warn_user
 
 __all__ = [
+    "COLUMNS",
     "N_JOBS",
     "GroupNumbers",
     "WeightTotals",
@@ -30,6 +31,7 @@ __all__ = [
     "check_total_weight",
     "check_weights",
     "columns_unchanged_on_error",
+    "is_number",
 ]
 
 # The smallest weight but zero: float32 has smaller ones, but not their inverses' squares.
@@ -42,6 +44,8 @@ MOST_TOTAL, MOST_MEAN = 1e9, 1e3
 LITTLE_MEAN = 0.1
 # One row may count for at most so many times all others: beside it, they are the rounding of float32.
 MOST_TIMES_OTHERS = 1e4
+# Attributes of an estimator that are of its table.
+COLUMNS = ("n_features_in_", "feature_names_in_", "encoder_")
 # What `n_jobs` may be: threads, or all but so many from -1 on; none at all would do nothing.
 N_JOBS: list[Any] = [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None]
 
@@ -49,13 +53,12 @@ N_JOBS: list[Any] = [Interval(Integral, 1, None, closed="left"), Interval(Integr
 @contextmanager
 def columns_unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
     """Let the estimator expect the columns it did before if what happens inside raises, and errors have their names."""
-    names = ("n_features_in_", "feature_names_in_", "encoder_")
-    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    before = {name: vars(estimator)[name] for name in COLUMNS if name in vars(estimator)}
     try:
         yield
     except BaseException as error:
         column = _column_of(estimator, error)
-        for name in names:
+        for name in COLUMNS:
             vars(estimator).pop(name, None)
         vars(estimator).update(before)
         if isinstance(error, ExtremeValuesError):
@@ -228,13 +231,14 @@ def _first_text(X: Any) -> tuple[str, str] | None:  # noqa: ANN401
         return None
     names = getattr(X, "column_names", getattr(X, "columns", None))
     for i, column in enumerate(array.T):
-        text = next((value for value in column if isinstance(value, str) and not _is_number(value)), None)
+        text = next((value for value in column if isinstance(value, str) and not is_number(value)), None)
         if text is not None:
             return (str(i) if names is None else repr(str(names[i]))), str(text)
     return None
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether text reads as a float."""
     try:
         float(text)
     except ValueError:

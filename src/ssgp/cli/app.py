@@ -361,6 +361,9 @@ def report_page(
     seen: Annotated[
         bool | None, typer.Option("--seen/--unseen", help="Whether the model was fitted to these rows; the page says.")
     ] = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    na: Missing = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -371,8 +374,9 @@ def report_page(
     One page with every figure in it. Needs matplotlib: pip install 'ssgp[plot]'.
     """
     from ssgp.cli.report_command import report_command
+    from ssgp.cli.table_text import parse_text
 
-    return report_command(model, data, out, target, seen, jobs, Output(quiet, as_json))
+    return report_command(model, data, parse_text(sep, decimal, na), out, target, seen, jobs, Output(quiet, as_json))
 
 
 @app.command()

@@ -15,12 +15,19 @@ MOST_ROWS = 20_000
 
 
 def report_command(
-    model: str, data: str, out: str, target: str | None, seen: bool | None, jobs: int | None, output: Output
+    model: str,
+    data: str,
+    text: CsvText,
+    out: str,
+    target: str | None,
+    seen: bool | None,
+    jobs: int | None,
+    output: Output,
 ) -> int:
     """Write the page; return the exit code."""
     check_out(out, "the report")
     predictor = load_predictor(model).with_jobs(jobs)
-    table = open_evaluation_table(predictor, model, data, CsvText(), target, output)
+    table = open_evaluation_table(predictor, model, data, text, target, output)
     check_not_an_input(out, table.source, model)
     name, columns = table.target, _shown_columns(predictor, table.source)
     sample = table.sample(columns, MOST_ROWS)

@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.checks import is_number
 from ssgp.cli.errors import CommandError
 from ssgp.tables.arrow_columns import Column, family, numbers
 
@@ -19,7 +20,7 @@ def numeric_values(column: Column, name: str, role: str = "the target") -> Array
     holds = family(column.type)
     if holds not in NUMERIC:
         texts = [text for text in map(_as_text, column) if text]
-        example = next((text for text in texts if not _is_number(text)), next(iter(texts), None))
+        example = next((text for text in texts if not is_number(text)), next(iter(texts), None))
         raise CommandError(
             f"column {name!r} cannot be {role}: it holds {holds}, such as {example!r}, and it has to hold numbers"
         )
@@ -32,11 +33,3 @@ def _as_text(value: Any) -> str | None:  # noqa: ANN401  pyarrow.Scalar has no a
         return str(value.as_py()) if value.is_valid else None
     except (OverflowError, ValueError):
         return f"{value.type} beyond the year 9999"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

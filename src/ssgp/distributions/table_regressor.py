@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils._param_validation import StrOptions
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.checks import check_blocks, check_inputs, check_rows, check_target, check_weights
+from ssgp._utils.checks import COLUMNS, check_blocks, check_inputs, check_rows, check_target, check_weights
 from ssgp.distributions.filled import InputRows
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.saving.contents import Relations, Rule, Sizes, either, made_of, mapping_of, optional, plain, text
@@ -148,8 +148,7 @@ def _columns_for_file(attributes: dict[str, Any], n_inputs: int) -> dict[str, An
     if encoder is None:
         return {name: part for name, part in attributes.items() if name != "encoder_"} | {"n_features_in_": n_inputs}
     # Last, in one order: fits of streamed rows set them in another.
-    columns = ("n_features_in_", "feature_names_in_", "encoder_")
-    others = {name: part for name, part in attributes.items() if name not in columns}
+    others = {name: part for name, part in attributes.items() if name not in COLUMNS}
     return {**others, "n_features_in_": n_inputs, "encoder_": encoder}
 
 

@@ -56,6 +56,8 @@ CORRECTING_SHARE = 0.3
 CHOOSING_SHARE = 0.5
 # Fewer rows are too few to calibrate on.
 LEAST_ROWS = 20
+# They make deviations of the noise larger by a share of so many over their number.
+FEW_ROWS_NOISE = 5.0
 # Rows of the tree that is fitted to see how long one takes, and the fewest that a forest is fitted to.
 TIMED_ROWS = 8192
 LEAST_FITTED_ROWS = 2000
@@ -115,7 +117,7 @@ class ForestBuilder:
         sizes, n_rows = self.settings.sizes, rows.table.n_rows
         if n_rows < LEAST_ROWS:
             fitted = self._fit_trees("few", rows.sample, rows.table, sizes.n_trees, self.budget)
-            return Forest(_trees(fitted), Calibration()).only(-1), _skeletons(fitted)
+            return Forest(_trees(fitted), Calibration(noise=1.0 + FEW_ROWS_NOISE / n_rows)).only(-1), _skeletons(fitted)
         held_out = rows.folds(sizes.n_folds, sizes.n_held_out)
         together = rows.groups is not None and (rows.ordered or _lacks_much(held_out, len(rows.sample.y)))
         refits = sizes.refits(n_rows) or together

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, interruptible
 from ssgp._utils.checks import (
+    COLUMNS,
     N_JOBS,
     WeightTotals,
     check_count,
@@ -64,8 +65,6 @@ KEPT_BYTES = 4_000_000
 # Rows whose distributions are kept at a time, or so many per thread.
 PREDICT_ROWS = 1 << 17
 PREDICT_ROWS_PER_THREAD = 1 << 14
-# Attributes that are of the table, and not of the fitted forest.
-COLUMNS = ("n_features_in_", "feature_names_in_", "encoder_")
 # What predictions are.
 ForestDistribution = StudentMixture | FilledDistribution | MappedDistribution
 # Settings that change nothing in what is learned.
