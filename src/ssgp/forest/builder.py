@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import pairwise
-from math import ceil
+from math import ceil, inf
 from threading import Lock
 from time import monotonic
 from typing import TypeVar
@@ -121,15 +121,14 @@ class ForestBuilder:
         held_out = rows.folds(sizes.n_folds, sizes.n_held_out)
         together = rows.groups is not None and (rows.ordered or _lacks_much(held_out, len(rows.sample.y)))
         refits = sizes.refits(n_rows) or together
-        shares = CHOOSING_SHARE + (CORRECTING_SHARE if self.settings.correct else 0.0)
-        folds = self._folds(rows, held_out, len(held_out) + refits + shares)
+        folds = self._folds(rows, held_out, len(held_out) + refits + self._shares_of_choosing)
         n_trees = len(folds[-1].trees)
         self.budget.leave_out(sizes.n_trees - n_trees, sizes.n_trees, "trees")
         choosing = folds[::-1] if rows.ordered else folds
         level = self.budget.attempt(
             lambda: choose_level(choosing), lambda: 0, "interrupted while leaves were chosen; the largest are taken"
         )
-        forest = self._corrected_and_calibrated(folds, level, rows.ordered)
+        forest = self._corrected_and_calibrated(folds, level, rows.ordered, refits)
         if not refits:
             return forest.only(level), folds[-1].skeletons
         of_all = self._correction_of_all(forest.correction, folds, level, rows.ordered)
@@ -138,14 +137,19 @@ class ForestBuilder:
         calibration = replace(forest.calibration, noise=scale * forest.calibration.noise)
         return Forest(_trees(fitted), calibration, of_all).only(-1), _skeletons(fitted)
 
-    def _corrected_and_calibrated(self, folds: list[Fold], level: int, ordered: bool) -> Forest:
+    @property
+    def _shares_of_choosing(self) -> float:
+        """Time of the choices by rows held out, in passes over the trees."""
+        return CHOOSING_SHARE + (CORRECTING_SHARE if self.settings.correct else 0.0)
+
+    def _corrected_and_calibrated(self, folds: list[Fold], level: int, ordered: bool, refits: bool) -> Forest:
         """The trees of the last fold, with a correction and a calibration learned from all folds."""
         correction, n_workers, seed = None, n_threads(self.settings.n_jobs), self.settings.seeds.trees
         if self.settings.correct and self.budget.seconds_left() <= 0:
             self.budget.left_out.append("the correction")
         if self.settings.correct and self.budget.seconds_left() > 0:
             correction = self.budget.attempt(
-                lambda: learn_correction(folds, level, seed, n_workers, lambda: not self.budget.limited, ordered),
+                lambda: learn_correction(folds, level, seed, n_workers, self._seconds_to_correct(refits), ordered),
                 lambda: None,
                 "interrupted while the correction was learned; the forest does without it",
             )
@@ -155,6 +159,11 @@ class ForestBuilder:
             "interrupted while the forest was calibrated; the predictions are not calibrated",
         )
         return Forest(folds[-1].trees, calibration, correction)
+
+    def _seconds_to_correct(self, refits: bool) -> float:
+        """Time that the correction may take, of what is left for it, the calibration and trees that are filled."""
+        shares = CORRECTING_SHARE / (CORRECTING_SHARE + CHOOSING_SHARE / 2 + refits)
+        return self.budget.seconds_left() * shares if self.budget.limited else inf
 
     def _correction_of_all(
         self, correction: Correction | None, folds: list[Fold], level: int, ordered: bool
@@ -254,7 +263,8 @@ class ForestBuilder:
             return grow_together(grown_on, lengthscale, by_tree, shape, seeds)
 
         def grow(i: int) -> Callable[[], TreeSkeleton]:
-            if len(grown_on.y) <= GROWN_TOGETHER:
+            # Of trees that may run out of time each is grown when its turn comes.
+            if len(grown_on.y) <= GROWN_TOGETHER and not self.budget.limited:
                 return partial(_same, grown()[i])
             return partial(grow_skeleton, grown_on, lengthscale, by_tree[i], shape, seeds[i])
 
@@ -371,7 +381,7 @@ class ForestBuilder:
         if not self.budget.limited or n_rows <= TIMED_ROWS:
             return self, rows
         seconds = self._seconds_of_a_tree(rows)
-        n_passes = len(rows.folds(sizes.n_folds, sizes.n_held_out)) + 1
+        n_passes = len(rows.folds(sizes.n_folds, sizes.n_held_out)) + 1 + self._shares_of_choosing
         affordable = int(TIMED_ROWS * max(0.0, self.budget.seconds_left()) / seconds / n_passes)
         if affordable >= n_rows:
             return self, rows

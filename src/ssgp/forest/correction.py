@@ -5,14 +5,17 @@ pool all rows, find it in the forest's honest residuals. They are fitted to resi
 noise, so that a correction is never large where the forest is sure.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.budget import seconds_of
 from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
 from ssgp.engine.threads import openmp_threads
@@ -39,6 +42,8 @@ MOST_DEVIATIONS = 20.0
 # A smaller share of the correction than this is not worth its time at prediction.
 LEAST_SHARE = 0.1
 ROWS_PER_THREAD = 50_000
+# Rows and trees that tell how long others take.
+TIMED_ROWS, TIMED_ROUNDS = 4000, 2
 # Of a table of many inputs: rows that tell which of them errors go with, and the parts they are sorted into.
 SORTED_ROWS = 5000
 SORTED_PARTS = 16
@@ -79,6 +84,11 @@ class Residuals:
         if self.weight is None:
             return self.deviation
         return self.deviation * limit_share(self.weight, MOST_SHARE_OF_ERRORS)
+
+    def first(self, n_rows: int) -> "Residuals":
+        """The first so many rows."""
+        weight = None if self.weight is None else self.weight[:n_rows]
+        return Residuals(self.X[:n_rows], self.error[:n_rows], self.mean[:n_rows], self.deviation[:n_rows], weight)
 
     def joined(self, other: "Residuals") -> "Residuals":
         """These rows and others."""
@@ -202,7 +212,7 @@ def fit_earlier(
 
 
 def grow_correction(
-    learned: Residuals, held_out: Residuals, seed: int, n_threads: int, may_go_on: Callable[[], bool]
+    learned: Residuals, held_out: Residuals, seed: int, n_threads: int, seconds: float = inf
 ) -> Correction | None:
     """The correction with as many trees as rows held out ask for, and the start that is best for them.
 
@@ -212,23 +222,42 @@ def grow_correction(
         Errors to learn from, and to judge by.
     seed, n_threads : int
         Seed and threads.
-    may_go_on : callable
-        Whether there is time for more trees.
+    seconds : float
+        Time there is, infinite for any: within a limit there are no more trees than there is time for, of one start.
     """
     if len(learned.error) < LEAST_ROWS:
         return None
+    if seconds < inf:
+        return _grow_within(seconds, learned, held_out, seed, n_threads)
     boosting, n_rounds = Boosting(learned, SLOW_RATE, seed, n_threads), FIRST_ROUNDS
 
     def judged(start: float) -> tuple[float, Correction]:
         return _with_best_share([boosting.grow(n_rounds, start)], [held_out], start, n_threads)
 
     error, best = min((judged(start) for start in STARTS), key=lambda pair: pair[0])
-    while n_rounds < MOST_ROUNDS and best.share > 0.0 and may_go_on():
+    while n_rounds < MOST_ROUNDS and best.share > 0.0:
         n_rounds *= 2
         less, more = judged(best.start)
         if less > (1.0 - WORTH) * error:
             break
         error, best = less, more
+    return best if best.share >= LEAST_SHARE else None
+
+
+def _grow_within(
+    seconds: float, learned: Residuals, held_out: Residuals, seed: int, n_threads: int
+) -> Correction | None:
+    """A correction of as many trees, up to the first number of them, as there are seconds for; None for none."""
+    deadline = monotonic() + seconds
+    # Binning takes about as long as some trees; rows and trees are as many as a few tell.
+    few = learned.first(TIMED_ROWS)
+    per_tree = seconds_of(lambda: Boosting(few, RATE, seed, n_threads).grow(TIMED_ROUNDS)) / TIMED_ROUNDS
+    if per_tree * max(1.0, len(learned.error) / len(few.error)) * TIMED_ROUNDS > deadline - monotonic():
+        return None
+    boosting = Boosting(learned, RATE, seed, n_threads)
+    per_tree = seconds_of(lambda: boosting.grow(TIMED_ROUNDS)) / TIMED_ROUNDS
+    n_rounds = min(ROUNDS, TIMED_ROUNDS + int((deadline - monotonic()) / per_tree))
+    _, best = _with_best_share([boosting.grow(max(TIMED_ROUNDS, n_rounds))], [held_out], 1.0, n_threads)
     return best if best.share >= LEAST_SHARE else None
 
 

@@ -1,8 +1,8 @@
 """Rows held out of trees: they choose the trees' leaves, correct their errors and calibrate their mixture."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp
+from math import exp, inf
 
 import numpy as np
 
@@ -102,17 +102,17 @@ def learn_correction(
     level: int,
     seed: int,
     n_threads: int,
-    may_go_on: Callable[[], bool] = lambda: True,
+    seconds: float = inf,
     ordered: bool = False,
 ) -> Correction | None:
     """Boosted trees that correct the trees' common errors, judged on the held-out rows; None where they do not help.
 
-    Where all held-out rows are of one fold, there are as many trees as they ask for, while `may_go_on` says so. Of
-    folds that are `ordered` in time the last one asks.
+    Where all held-out rows are of one fold, there are as many trees as they ask for, while
+    there is time. Of folds that are `ordered` in time the last one asks.
     """
     if len(folds) == 1 or ordered:
         learned, held_out = folds[-1].leave_one_out_residuals(level), folds[-1].held_out_residuals(level)
-        correction = grow_correction(learned, held_out, seed, n_threads, may_go_on)
+        correction = grow_correction(learned, held_out, seed, n_threads, seconds / len(folds))
         if correction is None or len(folds) == 1:
             return correction
         residuals = [(fold.leave_one_out_residuals(level), fold.held_out_residuals(level)) for fold in folds[:-1]]
