@@ -45,7 +45,7 @@ def test_repeats_are_there_once(rng):
     X, y = rng.normal(size=(300, 3))[which], rng.normal(size=300)[which]
     X[which == 0, 0] = np.where(rng.random(np.sum(which == 0)) < 0.5, -0.0, 0.0)
     weight = rng.uniform(1, 3, 500)
-    rows = Rows(*(part.astype(np.float32) for part in (X, y, weight)), np.array([0, 500]))
+    rows = Rows(X.astype(np.float32), y.astype(np.float32), weight.astype(np.float32), np.array([0, 500]))
     with pytest.warns(UserWarning, match="40.0% of the rows repeat another.*Each is learned from once"):
         found = repeats_together(TrainingRows.in_random_order(rows))
     _, first = np.unique(which, return_index=True)
@@ -53,6 +53,7 @@ def test_repeats_are_there_once(rng):
     np.testing.assert_array_equal(found.sample.X, X[first].astype(np.float32))
     np.testing.assert_array_equal(found.sample.y, y[first].astype(np.float32))
     mean = [weight[which == number].mean() for number in which[first]]
+    assert found.sample.weight is not None
     np.testing.assert_allclose(found.sample.weight, mean, rtol=1e-6)
     assert found.table.n_rows == 300
     assert found.groups is None
