@@ -113,8 +113,8 @@ def staircase(X):
 
 def test_trees_grow_on_while_rows_held_out_are_the_better_for_it(rng):
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
-    correction = grow_correction(learned, held_out, 0, 1, lambda: True)
-    stopped = grow_correction(learned, held_out, 0, 1, lambda: False)
+    correction = grow_correction(learned, held_out, 0, 1)
+    stopped = grow_correction(learned, held_out, 0, 1, seconds=1e6)
     assert correction is not None
     assert stopped is not None
     assert n_trees(stopped) == FIRST_ROUNDS < n_trees(correction) <= MOST_ROUNDS
@@ -126,15 +126,22 @@ def test_trees_grow_on_while_rows_held_out_are_the_better_for_it(rng):
     assert error(correction) < 0.99 * error(stopped) < 0.5 * np.mean(held_out.error**2)
 
 
+def test_within_a_time_limit_there_are_fewer_trees_or_none(rng):
+    learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
+    assert grow_correction(learned, held_out, 0, 1, seconds=1e-6) is None
+    limited = grow_correction(learned, held_out, 0, 1, seconds=0.5)
+    assert limited is None or n_trees(limited) <= FIRST_ROUNDS
+
+
 def test_the_start_is_the_one_that_is_better_for_rows_held_out(rng):
     """A forest whose errors are its own inventions is best left behind, one that errs by a step is not."""
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
-    behind = grow_correction(learned, held_out, 0, 1, lambda: False)
+    behind = grow_correction(learned, held_out, 0, 1)
     learned, held_out = (
         Residuals(rows.X, rows.deviation * (rows.X[:, 0] > 0), 9.0 * rows.X[:, 1], rows.deviation, None)
         for rows in (learned, held_out)
     )
-    beside = grow_correction(learned, held_out, 0, 1, lambda: False)
+    beside = grow_correction(learned, held_out, 0, 1)
     assert behind is not None
     assert beside is not None
     assert (behind.start, beside.start) == (0.7, 1.0)
@@ -142,7 +149,7 @@ def test_the_start_is_the_one_that_is_better_for_rows_held_out(rng):
 
 def test_trees_are_fitted_again_as_many_from_the_same_start(rng):
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (4000, 2000))
-    correction = grow_correction(learned, held_out, 0, 1, lambda: False)
+    correction = grow_correction(learned, held_out, 0, 1)
     assert correction is not None
     again = fit_again(correction, learned.joined(held_out), 0, 1)
     assert (again.share, again.start) == (correction.share, correction.start)
