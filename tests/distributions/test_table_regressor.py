@@ -18,8 +18,15 @@ from helpers import quick, small_forest
 
 N_ROWS = 240
 GRADES = ["low", "middle", "high"]
+
+
+def forest(**settings):
+    """As little of a forest as has all of its parts."""
+    return small_forest(n_trees=2, max_iter=15, **settings)
+
+
 MODELS: dict[str, Any] = {
-    "forest": small_forest(),
+    "forest": forest(),
     "sVBSSGP": quick(max_iter=20),
     "SSGP": ssgp.SSGPRegressor(5, max_iter=10, n_restarts=1, random_state=0),
     "VSSGP": ssgp.VSSGPRegressor(5, max_iter=5, random_state=0),
@@ -100,8 +107,8 @@ def test_the_model_is_that_of_the_encoded_rows(estimator, rows):
 @frames
 def test_any_kind_of_table_gives_the_same(frame, rows):
     (X, y), new = rows, table(20, seed=2)
-    expected = small_forest().fit(X, y).predict(new)
-    model = small_forest().fit(frame(X), pa.chunked_array([y]))
+    expected = forest().fit(X, y).predict(new)
+    model = forest().fit(frame(X), pa.chunked_array([y]))
     np.testing.assert_array_equal(model.predict(frame(new)), expected)
     held = ssgp.recalibrate(model, frame(X), y)
     np.testing.assert_array_equal(held.recalibration_.shift, ssgp.recalibrate(model, X, y).recalibration_.shift)
@@ -192,17 +199,19 @@ class TestMoreRows:
         np.testing.assert_array_equal(model.predict(X), expected.predict(first.transform(X)))
 
 
-class TestBatches:
-    @pytest.fixture
-    def expected(self, rows):
-        return small_forest().fit(*rows)
+@pytest.fixture(scope="module")
+def expected(rows):
+    """A forest of the whole table."""
+    return forest().fit(*rows)
 
+
+class TestBatches:
     @frames
     @pytest.mark.parametrize("as_list", [False, True], ids=["function", "list"])
     def test_give_the_model_of_the_whole_table(self, frame, as_list, rows, expected):
         X, y = rows
         parts = [(frame(X[start : start + 50]), y[start : start + 50]) for start in range(0, N_ROWS, 50)]
-        model = small_forest().fit_batches(parts if as_list else lambda: iter(parts))
+        model = forest().fit_batches(parts if as_list else lambda: iter(parts))
         np.testing.assert_array_equal(model.predict(X), expected.predict(X))
         assert model.feature_names_in_.tolist() == X.columns.tolist()
         assert model.encoder_.describe() == expected.encoder_.describe()
@@ -216,28 +225,28 @@ class TestBatches:
             n_read += 1
             yield X, y
 
-        model = small_forest(encoder=ssgp.TableEncoder()).fit_batches(read, n_rows=N_ROWS)
+        model = forest(encoder=ssgp.TableEncoder()).fit_batches(read, n_rows=N_ROWS)
         assert n_read == 2
         np.testing.assert_array_equal(model.predict(X), expected.predict(X))
 
     def test_of_weight_zero_do_not_count(self, rows):
         X, y = rows
         weight = np.tile([1.0, 2.0, 0.0], N_ROWS // 3)
-        whole = small_forest().fit(X, y, weight)
-        model = small_forest().fit_batches([(X[:90], y[:90], weight[:90]), (X[90:], y[90:], weight[90:])])
+        whole = forest().fit(X, y, weight)
+        model = forest().fit_batches([(X[:90], y[:90], weight[:90]), (X[90:], y[90:], weight[90:])])
         np.testing.assert_array_equal(model.predict(X), whole.predict(X))
 
     def test_that_can_be_read_once_are_refused_where_they_have_to_be_read_again(self, rows):
         X, y = rows
         with pytest.raises(ValueError, match="give a function that returns them anew"):
-            small_forest().fit_batches(iter([(X, y)]))
+            forest().fit_batches(iter([(X, y)]))
 
     def test_of_numbers_are_read_once(self, rng):
         X = pd.DataFrame(rng.normal(size=(100, 2)), columns=pd.Index(["a", "b"]))
         y = X["a"].to_numpy()
-        model = small_forest().fit_batches((X[start : start + 50], y[start : start + 50]) for start in (0, 50))
+        model = forest().fit_batches((X[start : start + 50], y[start : start + 50]) for start in (0, 50))
         assert model.encoder_ is None
-        np.testing.assert_array_equal(model.predict(X), small_forest().fit(X, y).predict(X))
+        np.testing.assert_array_equal(model.predict(X), forest().fit(X, y).predict(X))
 
 
 class TestErrors:
@@ -245,14 +254,14 @@ class TestErrors:
         X, y = rows
         array = X[["size", "new", "town"]].to_numpy(dtype=object)
         with pytest.raises(ValueError, match=r"column 2 of X holds text, such as 'town \d+'.*data frame"):
-            small_forest().fit(array, y)
+            forest().fit(array, y)
         with pytest.raises(ValueError, match="column 'town' of X holds text"):
-            small_forest(encoder=None).fit(X[["new", "town"]], y)
+            forest(encoder=None).fit(X[["new", "town"]], y)
 
     def test_missing_values_in_an_array_have_a_way_out(self, rows):
         X, y = rows
         with pytest.raises(ValueError, match=r"NaN in column 0.*data frame.*in which values may be missing"):
-            small_forest().fit(X[["size"]].to_numpy(), y)
+            forest().fit(X[["size"]].to_numpy(), y)
 
     def test_an_array_is_no_table(self, rows):
         model = MODELS["SSGP"].fit(*rows)
@@ -280,7 +289,7 @@ class TestErrors:
 
     def test_a_wrong_encoder(self, rows):
         with pytest.raises(ValueError, match="'encoder' parameter"):
-            small_forest(encoder="none").fit(*rows)
+            forest(encoder="none").fit(*rows)
 
 
 class TestPipeline:
