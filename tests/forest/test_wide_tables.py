@@ -69,7 +69,7 @@ def test_learning_and_leaves_have_the_same_inputs(table, monkeypatch):
 
 @pytest.mark.parametrize(
     ("n_rows", "n_inputs", "n_learned"),
-    [(2000, 1001, 1400), (2000, 1000, 2000), (2000, WIDE, 2000), (600, 400, 300), (100, WIDE, 100), (21, 400, 11)],
+    [(2000, 201, 1400), (2000, 200, 2000), (200, 64, 200), (600, 400, 300), (100, 65, 50), (21, 400, 11)],
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_that_calibrate_have_no_part_in_learning_where_there_are_few_per_input(

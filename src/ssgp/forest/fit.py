@@ -10,7 +10,6 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, UnsavedBudget
 from ssgp._utils.progress import StepHooks
-from ssgp._utils.wide import WIDE
 from ssgp.engine.workers import ProcessWorkers
 from ssgp.forest.builder import ForestBuilder, start_processes
 from ssgp.forest.fitted import FittedForest
@@ -37,8 +36,8 @@ CHECKPOINTED = (
     *(BisectingTree, HalfPrecision, LeafFeatures, LeaveOneOut),
     *(Level, NoisePrior, SpectralTree, TreeSkeleton, WideLeafFeatures),
 )
-# Rows per input of a wide table from which all may teach the frequencies.
-ROWS_PER_INPUT = 2
+# Rows per input of a table of many inputs from which all may teach the frequencies.
+MANY_INPUTS, ROWS_PER_INPUT = 64, 10
 # Makes hooks for a number of steps and a function that returns the estimator's attributes as they would be if learning
 # stopped now.
 MakeHooks = Callable[[int, Callable[[], Mapping[str, Any]]], StepHooks]
@@ -90,7 +89,7 @@ def _learning_rows(rows: TrainingRows, settings: ForestSettings) -> Rows:
     """
     sample, sizes = rows.sample, settings.sizes
     n_rows, n_inputs = sample.X.shape
-    if n_inputs <= WIDE or ROWS_PER_INPUT * n_inputs <= n_rows:
+    if n_inputs <= MANY_INPUTS or ROWS_PER_INPUT * n_inputs <= n_rows:
         return sample
     folds = rows.folds(sizes.n_folds, sizes.n_held_out)[::-1]
     held_out = np.concatenate([np.empty(0, np.int64), *folds])
