@@ -276,6 +276,7 @@ def test_far_rows_are_not_predicted_hundreds_of_times_the_largest_target(incomes
     model = SpectralForestRegressor(**QUICK, target="positive").fit(X, steep)
     far = np.array([[20.0, 0.0], [50.0, 0.0]])
     assert model.predict_quantiles(far, [0.5]).max() <= 2.1 * steep.max()
+    assert model.predict(far).max() <= 10.0 * steep.max()
     np.testing.assert_array_equal(model.predict(far), model.predict_distribution(far).mean())
 
 

@@ -31,6 +31,8 @@ T = TypeVar("T")
 # Rows that a thread predicts at a time, and how often it comes back for more where they are that many.
 LEAST_CHUNK, MOST_CHUNK = 4096, 32768
 CHUNKS_PER_THREAD = 2
+# Scales of mapped targets, in deviations of all of them, are this at most.
+MOST_SPREAD = 2.0
 
 
 def _check_forest(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
@@ -284,7 +286,9 @@ class FittedForest:
 
     def _mixture_in_units(self, mixture: StudentMixture) -> StudentMixture:
         centre = None if mixture.centre is None else self._in_units(mixture.centre)
-        scale = self.units.y_scale * mixture.scale
+        # Of a row far from all others, twice what is known of a row without inputs: a map back would make it absurd.
+        widest = np.inf if self.units.target_map is None else MOST_SPREAD
+        scale = self.units.y_scale * np.minimum(mixture.scale, widest)
         in_units = StudentMixture(self._in_units(mixture.location), scale, mixture.dof, centre)
         if self.units.target_map is None:
             return in_units
