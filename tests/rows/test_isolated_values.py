@@ -55,3 +55,9 @@ def test_extremes_of_a_table_beyond_those_of_its_sample(rng):
     low, high = found
     assert high == pytest.approx(np.median(sample) + np.abs(sample - np.median(sample)).max())
     assert low == pytest.approx(2 * np.median(sample) - high)
+
+
+def test_values_at_the_end_of_all_numbers(rng):
+    values = rng.normal(size=1000)
+    values[:5], values[5:9] = 1.7e308, -1.7e308
+    assert clean_range(values) is None

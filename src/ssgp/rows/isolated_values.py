@@ -24,6 +24,13 @@ def clean_range(values: Array, extremes: tuple[float, ...] = ()) -> tuple[float,
     n_values = len(values)
     if n_values < LEAST_VALUES:
         return None
+    # Of values at the end of all numbers, sums are infinite: none of those is isolated then.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _range_of_others(values, extremes)
+
+
+def _range_of_others(values: Array, extremes: tuple[float, ...]) -> tuple[float, float] | None:
+    n_values = len(values)
     middle = float(np.median(values))
     distance = np.abs(values - middle)
     most = max(1, int(MOST_SHARE * n_values))
