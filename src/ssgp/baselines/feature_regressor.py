@@ -26,7 +26,7 @@ from ssgp.baselines.model import LEAST_LOG_NOISE, Model, RowLikelihood, sum_bloc
 from ssgp.baselines.natural_gradient import NaturalGradientTrainer
 from ssgp.distributions.table_regressor import TableRegressor, stored_regressor
 from ssgp.engine.threads import one_blas_thread
-from ssgp.rows.blocks import Rows, even_bounds
+from ssgp.rows.blocks import LabelledRows, Rows, even_bounds
 from ssgp.rows.standardizer import LEAST_NOISE, Standardizer
 from ssgp.saving.contents import Rule, array, integer, made_of
 from ssgp.spectrum.parameters import Hyperparameters, initial_hyperparameters
@@ -164,13 +164,27 @@ class FeatureRegressor(CallbackSupportMixin, GaussianRegressor):
         self
             Fitted.
         """
+        return self._fit(X, y, sample_weight, None, monitor)
+
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        blocks: ArrayLike | None,
+        monitor: Monitor | None,
+    ) -> Self:
+        """Fit to rows that may be in blocks of the user."""
         # Other sums, of several BLAS threads, would lead to another optimum.
         with columns_unchanged_on_error(self), one_blas_thread():
-            X, y, weight, _ = self._training_rows(X, y, sample_weight)
+            X, y, weight, labels = self._training_rows(X, y, sample_weight, blocks)
             units = Standardizer.fit(X, y, weight, self.normalize)
             seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
             order_rng, start_rng, step_rng = np.random.default_rng(seed).spawn(3)
-            rows = units.rows(X, y, weight, order_rng.permutation(len(y)), np.array([0, len(y)]))
+            order = order_rng.permutation(len(y))
+            rows = units.rows(X, y, weight, order, np.array([0, len(y)]))
+            if labels is not None:
+                rows = LabelledRows.of(rows, labels[order])
             learned = Learned(self._initial_model(rows, units, start_rng))
 
             def attributes() -> dict[str, Any]:
@@ -240,7 +254,9 @@ def _chunks(rows: Rows, size: int = ROWS_PER_CHUNK) -> Rows:
     return Rows(rows.X, rows.y, rows.weight, even_bounds(len(rows.y), size))
 
 
-def stored_with_features(map_class: type, **more: Rule) -> Callable[[type], type]:
+def stored_with_features(
+    map_class: type, optional_parts: dict[str, Rule] | None = None, **more: Rule
+) -> Callable[[type], type]:
     """Decorator of a regressor of such features that files may hold, with more fitted attributes of its own."""
 
     def check(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
@@ -254,4 +270,4 @@ def stored_with_features(map_class: type, **more: Rule) -> Callable[[type], type
         "_model": made_of(Model, d=lambda model: len(model.features.log_lengthscale)),
         "_weights": made_of(WeightPosterior),
     }
-    return stored_regressor({**KERNEL_AND_UNITS, **fitted, **more}, relations=check)
+    return stored_regressor({**KERNEL_AND_UNITS, **fitted, **more}, optional_parts=optional_parts, relations=check)

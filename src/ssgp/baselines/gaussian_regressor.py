@@ -64,15 +64,21 @@ class GaussianRegressor(TableRegressor):
         NormalDistribution, or FilledDistribution where rows have values that fit never saw
             One distribution per row, in the target's units.
         """
-
-        def predict(rows: Array, numbers: slice | Indices) -> NormalDistribution:
-            mean, variance = self._moments(rows, with_variance=True)
-            return NormalDistribution(mean, np.sqrt(variance + (0.0 if latent else self.noise_variance_)))
-
-        return self._checked(X).distribution(predict)
+        return self._distribution(self._checked(X), latent)
 
     def _means(self, X: ArrayLike, *, latent: bool = False) -> Array:
-        return self._checked(X).means(lambda rows, _: self._moments(rows, with_variance=False)[0])
+        return self._checked(X).means(lambda rows, _: self._moments(rows, None, with_variance=False)[0])
+
+    def _distribution(
+        self, rows: InputRows, latent: bool, blocks: Indices | None = None
+    ) -> NormalDistribution | FilledDistribution:
+        """Distributions of rows, in blocks of these indices (n,) where they are given."""
+
+        def predict(part: Array, numbers: slice | Indices) -> NormalDistribution:
+            mean, variance = self._moments(part, None if blocks is None else blocks[numbers], with_variance=True)
+            return NormalDistribution(mean, np.sqrt(variance + (0.0 if latent else self.noise_variance_)))
+
+        return rows.distribution(predict)
 
     def _checked(self, X: ArrayLike) -> InputRows:
         """Rows to predict, once there is a model."""
@@ -84,15 +90,24 @@ class GaussianRegressor(TableRegressor):
         """Rows that are predicted together."""
         return ROWS_PER_CHUNK
 
-    def _moments(self, X: Array, with_variance: bool) -> tuple[Array, Array]:
+    def _latent_in_blocks(self, X: Array, blocks: Indices, with_variance: bool) -> tuple[Array, Array | None]:
+        """As `_latent`, of rows in blocks of these indices (n,), for methods with blocks."""
+        raise NotImplementedError
+
+    def _moments(self, X: Array, blocks: Indices | None, with_variance: bool) -> tuple[Array, Array]:
         """Mean and variance of the latent function at rows X (n, d) in the target's units, shapes (n,).
 
-        The variances are zeros without `with_variance`.
+        Rows are in blocks of these indices (n,) where they are given. The variances are zeros without `with_variance`.
         """
         mean, variance = np.empty(len(X)), np.zeros(len(X))
         for start in range(0, len(X), self._rows_per_chunk):
             chunk = slice(start, start + self._rows_per_chunk)
-            mean[chunk], latent_variance = self._latent(self._units.inputs(X[chunk]), with_variance)
+            inputs = self._units.inputs(X[chunk])
+            mean[chunk], latent_variance = (
+                self._latent(inputs, with_variance)
+                if blocks is None
+                else self._latent_in_blocks(inputs, blocks[chunk], with_variance)
+            )
             if latent_variance is not None:
                 variance[chunk] = np.maximum(latent_variance, 0.0)
         return self._units.y_mean + self._units.y_scale * mean, self._units.y_scale**2 * variance

@@ -178,7 +178,11 @@ def _encoded_rows(
 
 
 def stored_regressor(
-    fitted: Mapping[str, Rule], *, settings: Mapping[str, Rule] | None = None, relations: Relations | None = None
+    fitted: Mapping[str, Rule],
+    *,
+    settings: Mapping[str, Rule] | None = None,
+    optional_parts: Mapping[str, Rule] | None = None,
+    relations: Relations | None = None,
 ) -> Callable[[Any], Any]:
     """`stored_estimator` for regressors that may have an encoder, whose features are the inputs that rules speak of."""
 
@@ -192,7 +196,7 @@ def stored_regressor(
     return stored_estimator(
         fitted,
         settings={"encoder": encoder_setting, **(settings or {})},
-        optional_parts={"encoder_": made_of(TableEncoder, **n_features)},
+        optional_parts={"encoder_": made_of(TableEncoder, **n_features), **(optional_parts or {})},
         relations=check,
     )
 

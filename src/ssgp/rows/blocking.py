@@ -1,17 +1,19 @@
 """How an estimator's settings become a partition of its rows."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.checks import check_blocks
 from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocks import Rows, block_order
 from ssgp.rows.kmeans import even_kmeans
 from ssgp.rows.partition import NearestRow, Partition
 
-__all__ = ["Blocking", "SampledBlocking", "choose_n_blocks"]
+__all__ = ["Blocking", "SampledBlocking", "choose_n_blocks", "indices_of_labels"]
 
 # Even k-means looks at every pair of row and centre; beyond so many rows or pairs the tree takes over.
 KMEANS_ROWS = 20_000
@@ -24,6 +26,18 @@ MOST_TIMES = 8
 def choose_n_blocks(n_rows: int, n_frequencies: int) -> int:
     """Number of blocks of about 25 rows per feature, at least 200 rows."""
     return max(1, n_rows // max(200, 50 * n_frequencies))
+
+
+def indices_of_labels(blocks: ArrayLike, fitted: NDArray[Any] | None, X: Array) -> Indices:
+    """Indices of the blocks with these labels, one per row of X, shape (n,); sorted `fitted` (p,) are those of fit."""
+    if fitted is None:
+        raise ValueError("blocks can be given to predict only where they were given to fit")
+    labels = check_blocks(blocks, X)
+    indices = np.minimum(np.searchsorted(fitted, labels), len(fitted) - 1)
+    unknown = fitted[indices] != labels
+    if unknown.any():
+        raise ValueError(f"blocks has label {labels[unknown].tolist()[0]!r}, which was not among the blocks in fit")
+    return indices
 
 
 @dataclass(frozen=True)

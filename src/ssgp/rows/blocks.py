@@ -7,15 +7,17 @@ size of the table.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import gen_even_slices
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp.saving.contents import array, optional
 from ssgp.saving.kinds import stored
 
-__all__ = ["Block", "Rows", "block_order", "even_bounds"]
+__all__ = ["Block", "LabelledRows", "Rows", "block_order", "even_bounds"]
 
 # Labels of fewer blocks, and of rows in none, are numbers of 16 bits.
 SHORT_LABELS = 2**16 - 1
@@ -133,6 +135,27 @@ class Rows:
             weight = np.concatenate(ones)
         X, y = np.concatenate([self.X, other.X]), np.concatenate([self.y, other.y])
         return Rows(X, y, weight, np.array([0, len(y)]))
+
+
+@dataclass(frozen=True)
+class LabelledRows(Rows):
+    """Rows in one block, which a user has put into blocks of their own.
+
+    Attributes
+    ----------
+    names : array of shape (p,)
+        The user's labels, sorted.
+    indices : int array of shape (n,)
+        Index of each row's label.
+    """
+
+    names: NDArray[Any]
+    indices: Indices
+
+    @classmethod
+    def of(cls, rows: Rows, labels: NDArray[Any]) -> Self:
+        """Rows with a label for each (n,)."""
+        return cls(rows.X, rows.y, rows.weight, rows.bounds, *np.unique(labels, return_inverse=True))
 
 
 def block_order(labels: Indices, n_blocks: int) -> tuple[Indices, Indices]:

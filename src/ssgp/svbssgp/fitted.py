@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ssgp._utils.arrays import Array, Indices
-from ssgp._utils.checks import check_blocks
 from ssgp.rows.bisecting_tree import BisectingTree
+from ssgp.rows.blocking import indices_of_labels
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import NearestCentre, NearestRow, Partition
 from ssgp.rows.standardizer import Standardizer
@@ -78,15 +78,7 @@ class Context:
 
     def block_indices(self, blocks: ArrayLike, X: Array) -> Indices:
         """Indices of the blocks with these labels, one per row of X, shape (n,)."""
-        fitted = self.block_labels
-        if fitted is None:
-            raise ValueError("blocks can be given to predict only where they were given to fit")
-        labels = check_blocks(blocks, X)
-        indices = np.minimum(np.searchsorted(fitted, labels), len(fitted) - 1)
-        unknown = fitted[indices] != labels
-        if unknown.any():
-            raise ValueError(f"blocks has label {labels[unknown][0]!r}, which was not among the blocks in fit")
-        return indices
+        return indices_of_labels(blocks, self.block_labels, X)
 
 
 def fitted_attributes(
