@@ -91,7 +91,7 @@ class _Child:
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            if not selector.select(seconds):
+            if not selector.select(seconds) and not selector.select(seconds * _waiting_per_working()):
                 return f"hangs: no answer after {seconds:g} seconds\n{self._last_words()}", False
         line = self._process.stdout.readline()
         if not line:
@@ -107,6 +107,12 @@ class _Child:
     def _last_words(self) -> str:
         self._errors.seek(0)
         return self._errors.read()[-QUOTED:]
+
+
+def _waiting_per_working() -> float:
+    """Seconds that a process waits for a core, for each that it works: none where there are cores for all."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(0.0, load / (os.cpu_count() or 1) - 1.0)
 
 
 def _environment() -> dict[str, str]:
