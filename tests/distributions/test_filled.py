@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from safetensors import safe_open
 from scipy.special import ndtr
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import ssgp
 from helpers import quick, small_forest
@@ -147,6 +150,56 @@ def test_donors_give_all_unknown_features_together():
     assert_allclose(filled[:, :, 1], 1.0 - 3.0 * filled[:, :, 2])
     assert np.abs(filled[:, :, 2] + X[:, 0]).max() < 0.5
     assert np.isin(filled[:, ::2, 3], rows[:, 3]).all()
+
+
+@pytest.mark.parametrize("step", [None, StandardScaler(), FunctionTransformer(lambda X: X[:, ::-1])])
+def test_pipelines_with_an_encoder_fill_as_regressors_do(step, tmp_path):
+    X, (new, gaps) = table(200, 0), with_gaps(table(30, 1))
+    y, regressor = target(X, 2), ssgp.ExactGPRegressor(learn_rows=30, random_state=0)
+    between = [] if step is None else [("step", step), ("nothing", "passthrough")]
+    model = ssgp.Pipeline([("encoder", ssgp.TableEncoder()), *between, ("model", regressor)]).fit(X, y)
+    with pytest.warns(UserWarning, match="'hidden' in 10 of 30 .*similar training rows"):
+        found = model.predict_distribution(new)
+    alone = ssgp.ExactGPRegressor(learn_rows=30, random_state=0).fit(X, y)
+    # A Gaussian process of standardised inputs is the same after these steps, but for rounding while it learns.
+    expected = quietly(alone.predict_distribution, new)
+    assert_allclose(found.mean(), expected.mean(), rtol=1e-3, atol=1e-3)
+    assert_allclose(found.std(), expected.std(), rtol=1e-3)
+    assert np.mean(found.std()[::3]) > 1.1 * np.mean(found.std()[~gaps])
+    assert_array_equal(quietly(model.predict, new), found.mean())
+    assert_array_equal(quietly(model.predict_interval, new, 0.9), found.interval(0.9))
+    assert_array_equal(quietly(model.log_prob, new, np.arange(30.0)), found.logpdf(np.arange(30.0)))
+    recalibrated = quietly(ssgp.recalibrate, model, new, found.mean() + 1.0)
+    assert recalibrated.steps[-1][1].recalibration_.shift == pytest.approx(1.0, abs=1e-6)
+    if step is None:
+        model.save(tmp_path / "model")
+        assert_array_equal(quietly(ssgp.load(tmp_path / "model").predict, new), found.mean())
+
+
+def test_steps_that_take_frames_get_them_and_the_encoder_tells_of_its_medians():
+    X, (new, _) = table(200, 0), with_gaps(table(30, 1))
+    encoder = ssgp.TableEncoder().set_output(transform="pandas")
+    model = ssgp.Pipeline([("encoder", encoder), ("model", ssgp.ExactGPRegressor(learn_rows=30, random_state=0))])
+    model.fit(X, target(X, 2))
+    with pytest.warns(UserWarning, match="A median or a mean stands for them"):
+        model.predict(new)
+    with sklearn.config_context(transform_output="pandas"):
+        other = ssgp.ExactGPRegressor(learn_rows=30, random_state=0).fit(X, target(X, 2))
+        assert_allclose(other.predict(X), model.predict(X), rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_model_without_kept_rows_has_none_in_its_file(tmp_path):
+    X, (new, _) = table(200, 0), with_gaps(table(30, 1))
+    model = small_forest(n_trees=2, max_iter=10, encoder=ssgp.TableEncoder(kept_rows=0)).fit(X, target(X, 2))
+    model.save(tmp_path / "model")
+    with safe_open(tmp_path / "model", framework="np") as file:
+        rows = [name for name in file.keys() if "donors" in name]  # noqa: SIM118  of no mapping
+    assert not rows
+    with pytest.warns(UserWarning, match="may be too narrow"):
+        ssgp.load(tmp_path / "model").predict(new)
+    few = small_forest(n_trees=2, max_iter=10, encoder=ssgp.TableEncoder(kept_rows=7)).fit(X, target(X, 2))
+    assert len(few.encoder_.donors.rows) == 7
 
 
 def test_mixtures_are_the_means_over_the_fillings():

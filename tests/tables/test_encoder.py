@@ -106,11 +106,11 @@ def test_a_part_without_values_has_any_type():
     table, y = mixed_table()
     encoder = TableEncoder().fit(table, y)
     empty = pa.nulls(2)
-    expected = encoder.transform(pa.table({name: empty for name in table.columns}))
+    expected = encoder.encoded(pa.table({name: empty for name in table.columns}))
     assert np.isfinite(expected).all()
     for kind in (pa.float64(), pa.string(), pa.timestamp("s"), pa.dictionary(pa.int8(), pa.float64())):
         other = pa.table({name: empty.cast(kind) for name in table.columns})
-        np.testing.assert_array_equal(encoder.transform(other), expected)
+        np.testing.assert_array_equal(encoder.encoded(other), expected)
 
 
 def test_order_and_extra_columns_do_not_matter():

@@ -152,12 +152,8 @@ class TestOrder:
         encoder = ssgp.TableEncoder().fit(grades)
         assert encoder.describe() == "grade: 4 categories as their places in the order"
         assert encoder.transform(grades)[:4, 0].tolist() == [1.0, 2.0, 0.0, 1.0]
-        assert encoder.transform(pd.DataFrame({"grade": ["z", "a", None, "new"]}))[:, 0].tolist() == [
-            3.0,
-            2.0,
-            1.0,
-            1.0,
-        ]
+        new = pd.DataFrame({"grade": ["z", "a", None, "new"]})
+        assert encoder.encoded(new)[:, 0].tolist() == [3.0, 2.0, 1.0, 1.0]
         encoder.save(tmp_path / "encoder")
         np.testing.assert_array_equal(ssgp.load(tmp_path / "encoder").transform(grades), encoder.transform(grades))
 

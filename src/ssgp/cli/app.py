@@ -196,6 +196,15 @@ def fit(
         Dates,
         typer.Option("--dates", help="How to read dates such as 3/4/2025; by default days beyond 12, or dots, tell."),
     ] = Dates.auto,
+    kept_rows: Annotated[
+        int,
+        typer.Option(
+            "--kept-rows",
+            min=0,
+            metavar="ROWS",
+            help="Training rows that the model's file keeps, to predict rows that do not tell all; 0 for none.",
+        ),
+    ] = 500,
     target_kind: Annotated[
         str | None,
         typer.Option(
@@ -258,6 +267,7 @@ def fit(
         time=time,
         kinds=kind or (),
         dates=dates.value,
+        kept_rows=kept_rows,
         target_kind=target_kind,
         model=model.value,
         settings=set_ or (),

@@ -52,6 +52,7 @@ class FitOptions:
     time: str | None
     kinds: Sequence[str]
     dates: Literal["auto", "dayfirst", "monthfirst"]
+    kept_rows: int
     target_kind: str | None
     model: str
     settings: Sequence[str]
@@ -141,7 +142,8 @@ def _unfitted(options: FitOptions, roles: ColumnRoles) -> Any:  # noqa: ANN401  
     regressor = make_regressor(options.model, options.settings, setting_options)
     if regressor.random_state is None:
         regressor.set_params(random_state=DEFAULT_SEED)
-    return regressor.set_params(encoder=TableEncoder(kinds=_kinds(options.kinds, roles.features), dates=options.dates))
+    kinds = _kinds(options.kinds, roles.features)
+    return regressor.set_params(encoder=TableEncoder(kinds=kinds, dates=options.dates, kept_rows=options.kept_rows))
 
 
 def _target_kind(text: str) -> str | list[float]:

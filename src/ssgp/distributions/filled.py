@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +13,9 @@ from ssgp.distributions.expectations import ValueFunction
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.engine.tiles import mean_in_order
+from ssgp.tables.encoder import TableEncoder
 
-__all__ = ["FilledDistribution", "InputRows"]
+__all__ = ["FilledDistribution", "InputRows", "encoded_rows"]
 
 Predicted = TypeVar("Predicted", StudentMixture, NormalDistribution)
 
@@ -129,18 +130,33 @@ class InputRows:
     unknown : array of shape (n, d) or None
         Which features they do not tell; None where they tell all, or nothing is there to fill them with.
     fill : callable or None
-        Returns rows (m, d), of which features (m, d) are unknown, filled in k ways, shape (k, m, d).
+        Returns rows (m, e) as they are `encoded`, of which features (m, e) are unknown, filled in k ways: (k, m, d).
+    encoded : array of shape (n, e) or None
+        The rows before further steps transformed them, which `unknown` speaks of; None where there are no such steps.
     """
 
     X: Array
     unknown: Mask | None = None
     fill: Callable[[Array, Mask], Array] | None = None
+    encoded: Array | None = None
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, rows: slice) -> "InputRows":
-        return InputRows(self.X[rows], None if self.unknown is None else self.unknown[rows], self.fill)
+        unknown, encoded = (None if part is None else part[rows] for part in (self.unknown, self.encoded))
+        return InputRows(self.X[rows], cast(Mask | None, unknown), self.fill, cast(Array | None, encoded))
+
+    def transformed(self, transform: Callable[[Array], Array]) -> "InputRows":
+        """The rows after a step that transforms each by itself, (m, d) to (m, d')."""
+        fill = self.fill
+
+        def fill_and_transform(rows: Array, unknown: Mask) -> Array:
+            filled = cast(Callable[[Array, Mask], Array], fill)(rows, unknown)
+            return transform(filled.reshape(-1, filled.shape[-1])).reshape(*filled.shape[:2], -1)
+
+        encoded = self.X if self.encoded is None else self.encoded
+        return InputRows(transform(self.X), self.unknown, None if fill is None else fill_and_transform, encoded)
 
     def distribution(self, predict: Callable[[Array, slice | Indices], Predicted]) -> Predicted | FilledDistribution:
         """Distributions of the rows, where ``predict(X, numbers)`` returns those of rows X (m, d) of these numbers."""
@@ -173,8 +189,15 @@ class InputRows:
             return
         for start in range(0, len(places), ROWS_PER_CHUNK):
             part = places[start : start + ROWS_PER_CHUNK]
-            filled = self.fill(self.X[part], self.unknown[part])
+            encoded = self.X if self.encoded is None else self.encoded
+            filled = self.fill(encoded[part], self.unknown[part])
             yield len(filled), filled.reshape(-1, filled.shape[-1]), np.tile(part, len(filled))
+
+
+def encoded_rows(encoder: TableEncoder, X: Any) -> InputRows:  # noqa: ANN401
+    """Rows of a table in numbers, and what they do not tell, if there are rows to fill it with; a warning says so."""
+    rows, unknown, donors = encoder.encoded(X), encoder.unknown_features(X), encoder.donors
+    return InputRows(rows) if unknown is None or donors is None else InputRows(rows, unknown, donors.fill)
 
 
 def _mixture(parts: StudentMixture, n_ways: int) -> StudentMixture:

@@ -4,15 +4,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import sklearn.pipeline
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.utils.metaestimators import available_if
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.whole_file import FilePath
 from ssgp.distributions.base import Distribution, RandomState
+from ssgp.distributions.filled import InputRows, encoded_rows
+from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.saving.foreign import FOREIGN
 from ssgp.saving.kinds import Kind
+from ssgp.tables.encoder import TableEncoder
 
 __all__ = ["Pipeline", "last_inputs", "steps_of"]
 
@@ -51,6 +56,13 @@ class Pipeline(sklearn.pipeline.Pipeline):
         FOREIGN[sklearn.pipeline.Pipeline],
         make=lambda parts: Pipeline(parts["steps"], verbose=parts.get("verbose", False)),
     )
+
+    @available_if(_last_step_has("predict"))
+    def predict(self, X: Any, **keywords: Any) -> Any:  # noqa: ANN401
+        """Predictive means of observations at X (n, d), shape (n,); with ``return_std=True`` deviations as well."""
+        if get_config()["enable_metadata_routing"]:
+            return super().predict(X, **keywords)
+        return self.steps[-1][1].predict(last_inputs(self, X), **keywords)
 
     @available_if(_last_step_has("predict_distribution"))
     def predict_distribution(self, X: Any, **keywords: Any) -> Distribution:  # noqa: ANN401
@@ -113,8 +125,24 @@ def steps_of(model: Any) -> list[Any]:  # noqa: ANN401
 
 
 def last_inputs(model: Any, X: Any) -> Any:  # noqa: ANN401
-    """Rows as the last step of a pipeline gets them; as they are where the model is none."""
-    for step in steps_of(model)[:-1]:
-        if step is not None and step != "passthrough":
+    """Rows as the last step of a pipeline gets them; as they are where the model is none.
+
+    They are `InputRows` where a `TableEncoder` finds values that it never saw, and the last step is a regressor of this
+    library, which then predicts mixtures.
+    """
+    steps = [step for step in steps_of(model) if step is not None and step != "passthrough"]
+    for i, step in enumerate(steps[:-1]):
+        if isinstance(X, InputRows):
+            X = X.transformed(lambda rows, step=step: np.asarray(step.transform(rows)))
+        elif isinstance(step, TableEncoder) and _fills(steps[i + 1 :]):
+            rows = encoded_rows(step, X)
+            X = rows.X if rows.unknown is None else rows
+        else:
             X = step.transform(X)
     return X
+
+
+def _fills(steps: list[Any]) -> bool:
+    """Whether steps after an encoder take arrays, and the last of them mixtures."""
+    named = any(hasattr(step, "feature_names_in_") for step in steps)
+    return isinstance(steps[-1], DistributionRegressor) and not named

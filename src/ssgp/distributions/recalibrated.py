@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_target, check_weights
 from ssgp.distributions.base import Distribution
-from ssgp.distributions.pipeline import Pipeline, last_inputs
+from ssgp.distributions.pipeline import Pipeline
 from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor, means_of_distributions
 from ssgp.saving.contents import ContentsError, Sizes, integer, made_of
@@ -137,10 +137,14 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         if isinstance(self.regressor, RecalibratedRegressor):
             raise ValueError("regressor is recalibrated already; recalibrate the one it was made of, its `regressor`")
         check_is_fitted(self.regressor)
+        return self._learn(self.regressor, X, y, sample_weight)
+
+    def _learn(self, model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:  # noqa: ANN401
+        """Learn the numbers from predictions of a model: the regressor, or a pipeline that ends with it."""
         y = check_target(y, X)
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         rows = _choose_rows(y, weight)
-        before = self.regressor.predict_distribution(_safe_indexing(X, rows))
+        before = model.predict_distribution(_safe_indexing(X, rows))
         self.recalibration_ = fit_recalibration(before, y[rows], None if weight is None else weight[rows])
         self.n_recalibration_rows_ = len(rows)
         return self
@@ -202,7 +206,8 @@ def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
     if not isinstance(model, sklearn.pipeline.Pipeline):
         return RecalibratedRegressor(original(model)).fit(X, y, sample_weight)
     *before, (name, last) = model.steps
-    recalibrated = RecalibratedRegressor(original(last)).fit(last_inputs(model, X), y, sample_weight)
+    unchanged = Pipeline([*before, (name, original(last))])
+    recalibrated = RecalibratedRegressor(original(last))._learn(unchanged, X, y, sample_weight)
     return Pipeline([*before, (name, recalibrated)])
 
 

@@ -1,7 +1,8 @@
 """Regressors that take a user's rows: arrays and tables of numbers as they are, all other tables encoded."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, cast
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, cast
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -9,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import COLUMNS, check_blocks, check_inputs, check_rows, check_target, check_weights
-from ssgp.distributions.filled import InputRows
+from ssgp.distributions.filled import InputRows, encoded_rows
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.saving.contents import Relations, Rule, Sizes, either, made_of, mapping_of, optional, plain, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
@@ -51,7 +52,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         if encoder is None:
             rows = check_rows(self, X, y, sample_weight, blocks, reset=True, whole=not growing)
         else:
-            rows = _encoded_rows(encoder.fit_transform, X, y, sample_weight, blocks, whole=not growing)
+            rows = _encoded_rows(encoder.fit_encoded, X, y, sample_weight, blocks, whole=not growing)
         self._set_encoder(encoder)
         return rows
 
@@ -66,18 +67,26 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         encoder = self._fitted_encoder
         if encoder is None:
             return check_rows(self, X, y, sample_weight, blocks, reset=False, whole=False)
-        return _encoded_rows(lambda rows, _: encoder.transform(rows), X, y, sample_weight, blocks, whole=False)
+        return _encoded_rows(lambda rows, _: encoder.encoded(rows), X, y, sample_weight, blocks, whole=False)
 
     def _input_rows(self, X: Any) -> InputRows:  # noqa: ANN401
         """Rows to predict, in numbers, and what they do not tell."""
+        if isinstance(X, InputRows):
+            # Of a pipeline, whose encoder has told of them.
+            return replace(X, X=check_inputs(self, X.X))
         encoder = self._fitted_encoder
         if encoder is None:
             return InputRows(check_inputs(self, X))
-        rows = encoder.transform(X)
+        rows = encoded_rows(encoder, X)
         if not len(rows):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
-        unknown, donors = encoder.unknown_features(X), encoder.donors
-        return InputRows(rows) if unknown is None or donors is None else InputRows(rows, unknown, donors.fill)
+        return rows
+
+    def set_params(self, **params: Any) -> Self:  # noqa: ANN401
+        """Set parameters, as every scikit-learn estimator; those of an encoder make one where it was "auto"."""
+        if self.encoder == "auto" and any(name.startswith("encoder__") for name in params):
+            self.encoder = TableEncoder()
+        return super().set_params(**params)
 
     @property
     def _fitted_encoder(self) -> TableEncoder | None:

@@ -15,8 +15,8 @@ from ssgp.saving.kinds import stored
 
 __all__ = ["Donors", "n_donors"]
 
-# Rows that are kept, and their bytes at most, but for so few that they are no sample.
-MOST_DONORS, LEAST_DONORS = 500, 40
+# Bytes of the rows that are kept at most, but for so few that they are no sample.
+LEAST_DONORS = 40
 MOST_BYTES = 4_000_000
 # Rows that one row is filled from: of so many draws of a distribution, 90 % of further ones are between the ends.
 N_FILLINGS = 20
@@ -25,9 +25,9 @@ RIDGE = 0.01
 MOST_DEVIATIONS = 10.0
 
 
-def n_donors(n_features: int) -> int:
-    """Number of rows to keep where each has so many features."""
-    return max(LEAST_DONORS, min(MOST_DONORS, MOST_BYTES // (8 * n_features)))
+def n_donors(n_features: int, most: int) -> int:
+    """Number of rows to keep, `most` of them or fewer where each has so many features that they are large."""
+    return min(most, max(LEAST_DONORS, MOST_BYTES // (8 * n_features)))
 
 
 @stored(

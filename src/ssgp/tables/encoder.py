@@ -28,6 +28,9 @@ from ssgp.tables.text_reading import ORDERS, READINGS, read_as, read_text
 
 __all__ = ["TableEncoder"]
 
+# Settings that files of earlier versions have not, and what they were.
+ADDED_SETTINGS = (("dates", "auto"), ("kept_rows", 500))
+
 
 def _check_columns(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
     names = [column.name for column in parts.columns_]
@@ -85,6 +88,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         Most rows that encodings are fitted to: a random sample of a larger table, which alone is cross-fitted.
     random_state : int or None, default=0
         Seed of the folds and of the sample.
+    kept_rows : int, default=500
+        Most random rows of `fit` that are kept, encoded, and saved with a model: regressors take from them what a new
+        row does not tell. With 0 no row is kept, and a median or a mean stands for it.
 
     Attributes
     ----------
@@ -117,6 +123,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         "cv": [Interval(Integral, 2, None, closed="left")],
         "max_rows": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left"), None],
+        "kept_rows": [Interval(Integral, 0, None, closed="left")],
     }
 
     columns_: list[ColumnEncoding]
@@ -136,6 +143,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         cv: int = 5,
         max_rows: int = 500_000,
         random_state: int | None = 0,
+        kept_rows: int = 500,
     ) -> None:
         self.kinds = kinds
         self.dates = dates
@@ -144,6 +152,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         self.cv = cv
         self.max_rows = max_rows
         self.random_state = random_state
+        self.kept_rows = kept_rows
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:  # noqa: ANN401
@@ -167,6 +176,11 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         array of shape (n, k)
             The table as floats. For columns of many categories these are not those of ``fit(X, y).transform(X)``.
         """
+        return self._fit(X, y)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_encoded(self, X: Any, y: ArrayLike | None = None) -> Array:  # noqa: ANN401
+        """`fit_transform`, whose answer is an array whatever `set_output` says."""
         return self._fit(X, y)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -251,8 +265,10 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         if named:
             self.feature_names_in_ = np.array(table.column_names, dtype=object)
         # Encoded as new rows are: without cross-fitting.
-        chosen = random_rows(table.num_rows, n_donors(encoded.shape[1]), self.random_state)
-        self._donors = Donors(self._encode(table.take(chosen), told=True))
+        chosen = random_rows(table.num_rows, n_donors(encoded.shape[1], self.kept_rows), self.random_state)
+        vars(self).pop("_donors", None)
+        if len(chosen):
+            self._donors = Donors(self._encode(table.take(chosen), told=True))
         return encoded
 
     def _encode_batches(
@@ -291,8 +307,14 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         array of shape (n, k)
-            The table as floats.
+            The table as floats. A median or a mean stands for values that `fit` never saw, and a warning says so.
         """
+        rows = self.encoded(X)
+        tell_unknown(*self._unknown(X)[1:], filled=False)
+        return rows
+
+    def encoded(self, X: Any) -> Array:  # noqa: ANN401
+        """Rows as `transform` gives them, as an array whatever `set_output` says, and without its warning."""
         check_is_fitted(self, "columns_")
         named = hasattr(self, "feature_names_in_")
         if named and is_array(X):
@@ -381,18 +403,23 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
         They are those of columns that are missing in a row and never were in fit, or that have a new category.
         """
-        table = to_table(X)
-        used = [column for column in self.columns_ if not isinstance(column, Dropped)]
-        masks = [unknown_values(column, self._column(table, column.name, told=True)) for column in used]
-        counts = {column.name: int(mask.sum()) for column, mask in zip(used, masks, strict=True)}
-        tell_unknown(counts, table.num_rows, self.donors is not None)
+        masks, counts, n_rows = self._unknown(X)
+        tell_unknown(counts, n_rows, self.donors is not None)
         if not any(counts.values()):
             return None
-        return np.repeat(np.stack(masks, axis=1), [len(column.feature_names()) for column in used], axis=1)
+        n_features = [len(column.feature_names()) for column in self.columns_ if column.name in masks]
+        return np.repeat(np.stack([*masks.values()], axis=1), n_features, axis=1)
+
+    def _unknown(self, X: Any) -> tuple[dict[str, Mask], dict[str, int], int]:  # noqa: ANN401
+        """Rows that do not tell a column, (n,) each, by its name; how many these are; and the number of rows n."""
+        table = to_table(X)
+        used = [column for column in self.columns_ if not isinstance(column, Dropped)]
+        masks = {c.name: unknown_values(c, self._column(table, c.name, told=True)) for c in used}
+        return masks, {name: int(mask.sum()) for name, mask in masks.items()}, table.num_rows
 
     @property
     def donors(self) -> Donors | None:
-        """Some rows of fit, from which unknown features are taken; None in a file of an earlier version."""
+        """Some rows of fit, from which unknown features are taken; None without `kept_rows`, and in earlier files."""
         return getattr(self, "_donors", None)
 
     def as_read(self, table: pa.Table) -> pa.Table:
@@ -408,9 +435,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         return list(self._readings)
 
     def _stored_settings(self) -> dict[str, Any]:
-        """Settings as files hold them; how to read dates is not among those of earlier files."""
+        """Settings as files hold them, without those that earlier files have not where they are as these had them."""
         settings = super()._stored_settings()
-        return {name: value for name, value in settings.items() if (name, value) != ("dates", "auto")}
+        return {name: value for name, value in settings.items() if (name, value) not in ADDED_SETTINGS}
 
     def _stored_attributes(self) -> dict[str, Any]:
         """Attributes as files hold them: how text was read where there was some."""

@@ -118,6 +118,6 @@ def _warn_of_unknown(counts: Mapping[str, int], n_rows: int, filled: bool) -> No
     else:
         treatment = "A median or a mean stands for them, and intervals of these rows may be too narrow"
     warn_user(
-        "rows are predicted from values that fit never saw, or that are missing where none were in fit: column "
+        "rows have values that fit never saw, or miss some where none were missing in fit: column "
         f"{', '.join(parts)}. {treatment}"
     )
