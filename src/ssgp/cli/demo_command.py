@@ -8,6 +8,7 @@ import numpy as np
 from ssgp._utils.arrays import Array
 from ssgp._utils.budget import FitInterruptedError
 from ssgp._utils.progress import observed
+from ssgp.cli.course import FITTING_A_FOREST
 from ssgp.cli.errors import INTERRUPTED
 from ssgp.cli.output import Output, duration, table_lines
 from ssgp.cli.predictor import Predictor
@@ -19,6 +20,12 @@ __all__ = ["demo_command"]
 
 
 N_EXAMPLES = 5
+EXPLANATIONS = """\
+RMSE    typical error of the predicted mean, in minutes
+MNLP    mean negative log density of what happened; lower is better
+CRPS    mean distance of whole distributions from what happened, in minutes; lower is better
+cover   share of flights inside their 90 and 95 % intervals
+The baseline predicts the mean and deviation of the training rows for every flight."""
 
 
 def demo_command(max_time: float, rows: int | None, jobs: int | None, output: Output) -> int:
@@ -33,7 +40,7 @@ def demo_command(max_time: float, rows: int | None, jobs: int | None, output: Ou
     model = SpectralForestRegressor(max_time=max_time, random_state=0, n_jobs=-1 if jobs is None else jobs)
     started = time.perf_counter()
     interrupted = False
-    with output.warnings_as_messages(), output.progress() as display, observed(display):
+    with output.warnings_as_messages(), output.progress(FITTING_A_FOREST) as display, observed(display):
         try:
             model.fit(X, y)
         except FitInterruptedError:
@@ -64,12 +71,12 @@ def _examples(model: SpectralForestRegressor, flights: Split) -> list[dict[str, 
 def _text(results: dict[str, Any]) -> str:
     header = ["", "RMSE", "MNLP", "CRPS", "90% cover", "95% cover", "fit"]
     forest = _row("spectral forest", results["model"], duration(results["seconds"]))
-    table = table_lines(header, [forest, _row("mean and deviation", results["baseline"], "")])
+    table = table_lines(header, [forest, _row("baseline", results["baseline"], "")])
     flights = [
         [f"flight {i}", *(f"{value:.0f}" for value in row.values())] for i, row in enumerate(results["examples"], 1)
     ]
     examples = table_lines(["minutes late", "predicted", "90% from", "to", "happened"], flights)
-    return f"\n{table}\n\n{examples}"
+    return f"\n{table}\n\n{EXPLANATIONS}\n\n{examples}"
 
 
 def _row(name: str, summary: dict[str, Any], fit: str) -> list[str]:

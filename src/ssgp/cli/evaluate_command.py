@@ -136,16 +136,12 @@ def _save_recalibrated(predictor: Predictor, recalibrated: RecalibratedRegressor
 
 
 def _text(results: dict[str, Any], data: str) -> str:
-    chance = results["model"]["pit"]["distance_by_chance"]
-    table = scores_text({name: results[name] for name in ("model", "recalibrated", "baseline") if name in results})
+    columns = {name: results[name] for name in ("model", "recalibrated", "baseline") if name in results}
     return "\n".join(
         [
             f"{data}: {amount(results['rows'], 'row')}, target {results['target']}",
             "",
-            table,
-            "",
-            f"The baseline predicts the mean and deviation of {results['baseline']['of']}.",
-            f"1 of 20 honest models is further than {chance:.3f} from uniform by chance.",
+            scores_text(columns, results["baseline"]["of"]),
             *_calibration_lines(results),
         ]
     )

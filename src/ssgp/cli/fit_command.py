@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ssgp._utils.budget import FitInterruptedError
 from ssgp._utils.progress import observed
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
+from ssgp.cli.course import FITTING, FITTING_A_FOREST, Stage
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line, os_error_text
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
@@ -181,7 +182,7 @@ def _read_table(
             "only --model forest learns from tables that do not fit"
         )
     categories = [name for name, kind in kinds.items() if kind == "category"]
-    with output.progress() as display:
+    with output.progress({"row": Stage("counting rows", 1.0)}) as display:
         return StreamedTable(source, roles, options.hold_out, seed, display, categories, options.dates)
 
 
@@ -203,7 +204,7 @@ def _fit(model: Any, table: TrainingTable, options: FitOptions, output: Output) 
         fit_options["checkpoint"] = options.checkpoint
     with (
         output.warnings_as_messages({"sample_weight": f"--weight {options.weight}:"}),
-        output.progress() as display,
+        output.progress(FITTING_A_FOREST if options.model == "forest" else FITTING) as display,
         observed(display),
         Predictor(model).column_names_in_errors(options.target, options.weight),
     ):
@@ -271,8 +272,8 @@ def _training_text(model: str, training: dict[str, Any], seconds: float) -> str:
 
 
 def _held_out_text(held_out: dict[str, Any], n_rows: int, roles: ColumnRoles) -> str:
-    columns = {"model": held_out["model"], "mean and deviation": held_out["baseline"]}
+    columns = {name: held_out[name] for name in ("model", "baseline")}
     groups = "" if roles.group is None else f", whole groups of {roles.group!r}"
     time = "" if roles.time is None else f", the last by {roles.time!r}"
     weighted = "" if roles.weight is None else f", weighted by {roles.weight!r}"
-    return f"\n{amount(n_rows, 'row')} held out{groups}{time}{weighted}:\n{scores_text(columns)}\n"
+    return f"\n{amount(n_rows, 'row')} held out{groups}{time}{weighted}:\n{scores_text(columns, 'the training rows')}\n"

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ssgp._utils.names import printable
+from ssgp.cli.course import ROWS, Stage
 from ssgp.cli.errors import one_line
 from ssgp.cli.printing import tell
 from ssgp.cli.progress_display import Display, LineDisplay, NoDisplay, TerminalDisplay
@@ -59,11 +60,11 @@ class Output:
         else:
             print(printable(text), flush=True)
 
-    def progress(self) -> Display:
-        """Display of progress: bars on a terminal, a line every few seconds elsewhere."""
+    def progress(self, stages: Mapping[str, Stage] = ROWS) -> Display:
+        """Display of progress through these stages: a bar on a terminal, a line every few seconds elsewhere."""
         if self._silent:
             return NoDisplay()
-        return TerminalDisplay() if sys.stderr.isatty() else LineDisplay()
+        return TerminalDisplay(stages) if sys.stderr.isatty() else LineDisplay(stages)
 
     @contextmanager
     def warnings_as_messages(self, names: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:

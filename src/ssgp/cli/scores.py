@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp._utils.wording import MINUS, aligned
 from ssgp.cli.output import table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.distributions.base import Distribution
@@ -23,6 +24,15 @@ DETAILED_ROWS = 1 << 16
 # The same per batch, where the number of rows of the table is unknown.
 DETAILED_ROWS_PER_BATCH = 1 << 12
 PIT_BINS = 100
+UNITLESS = ("R2", "MNLP")
+EXPLANATIONS = """\
+RMSE, MAE    root mean squared and mean absolute error of the predicted mean
+R2           share of the target's variance that the mean explains
+MNLP, CRPS   of the whole distribution, lower is better: mean negative log density of the target, and mean distance
+             from it (continuous ranked probability score), in the target's unit
+cover        share of the targets inside such intervals; it should be the intervals' level
+PIT          how far levels are from right at worst; 1 of 20 honest models is further than {chance:.3f} by chance
+baseline     the mean and deviation of {rows}, for every row"""
 
 
 @dataclass(frozen=True)
@@ -175,18 +185,23 @@ class Scores:
         }
 
 
-def scores_text(columns: dict[str, dict[str, Any]]) -> str:
-    """A table of summaries, one per column."""
+def scores_text(columns: dict[str, dict[str, Any]], baseline_rows: str) -> str:
+    """A table of summaries, one per column, and what its lines mean; the baseline is of `baseline_rows`, in words."""
     summaries = list(columns.values())
     measures = {"RMSE": "rmse", "MAE": "mae", "R2": "r2", "MNLP": "mnlp", "CRPS": "crps"}
-    rows = [[name, *(_number(summary[key]) for summary in summaries)] for name, key in measures.items()]
+    rows = [[name, *_line([summary[key] for summary in summaries], name in UNITLESS)] for name, key in measures.items()]
     for i, level in enumerate(LEVELS):
         intervals = [summary["intervals"][i] for summary in summaries]
         rows.append([f"{level:.0%} intervals cover", *(f"{interval['coverage']:.1%}" for interval in intervals)])
-        rows.append(["  mean width", *(_number(interval["mean_width"]) for interval in intervals)])
+        rows.append(["  mean width", *_line([interval["mean_width"] for interval in intervals])])
     rows.append(["PIT from uniform", *(f"{summary['pit']['distance_from_uniform']:.3f}" for summary in summaries)])
-    return table_lines(["", *columns], rows)
+    chance = summaries[0]["pit"]["distance_by_chance"]
+    return f"{table_lines(['', *columns], rows)}\n\n{EXPLANATIONS.format(rows=baseline_rows, chance=chance)}"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.4g}"
+def _line(values: list[float | None], unitless: bool = False) -> list[str]:
+    """Numbers of one line, all with the same decimals; "-" where there is none."""
+    known = [value for value in values if value is not None]
+    texts = iter([f"{value:.3f}" for value in known] if unitless else aligned(known, digits=4))
+    # Not every terminal has the sign for minus.
+    return ["-" if value is None else next(texts).replace(MINUS, "-") for value in values]

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp._utils.wording import number, with_unit
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.plot.display import Display
 from ssgp.plot.predictive import PredictedRows, in_central_interval
 from ssgp.plot.style import ACCENT, GREY, MUTED, label_axes, log_ticks
-from ssgp.plot.wording import number, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

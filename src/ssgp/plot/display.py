@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from ssgp._utils.wording import literal
 from ssgp.plot.style import GREY, PANEL, load_matplotlib, new_axes, styled, write_numbers_out
-from ssgp.plot.wording import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_target
+from ssgp._utils.wording import literal, number, with_unit
 from ssgp.metrics import rmse
 from ssgp.plot.display import Display
 from ssgp.plot.exchange import importances_of_inputs
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.style import GREY, MUTED, name_ticks
-from ssgp.plot.wording import literal, number, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.wording import with_unit
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.plot.display import Display
 from ssgp.plot.predictive import PredictedRows
 from ssgp.plot.style import ACCENT, INK, MUTED, label_axes, load_matplotlib
-from ssgp.plot.wording import with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

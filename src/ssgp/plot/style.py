@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from ssgp.plot.wording import literal, number, short, tick
+from ssgp._utils.wording import literal, number, short, tick
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

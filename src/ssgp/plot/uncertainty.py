@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp._utils.wording import with_unit
 from ssgp.plot.display import Display
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import predict_inputs
 from ssgp.plot.style import ACCENT, GREY, MUTED, concise_dates, label_axes, name_ticks
 from ssgp.plot.variation import Variation, variation_of, variations
-from ssgp.plot.wording import with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

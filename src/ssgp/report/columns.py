@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ssgp._utils.wording import number, short
 from ssgp.plot.inputs import InputTable
-from ssgp.plot.wording import number, short
 from ssgp.tables.arrow_columns import Column, instants, numbers, texts
 from ssgp.tables.encodings import MISSING_TIME, OneHot, TargetMeans, Time
 

@@ -13,6 +13,7 @@ import scipy
 from scipy.stats import binom
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.wording import aligned, number, percent, unit_of
 from ssgp._version import __version__
 from ssgp.distributions.pipeline import steps_of
 from ssgp.distributions.recalibrated import original
@@ -21,7 +22,6 @@ from ssgp.plot.effects import EffectDisplay
 from ssgp.plot.predictive import PredictedRows, in_central_interval
 from ssgp.plot.style import load_matplotlib, styled
 from ssgp.plot.uncertainty import UncertaintyDisplay
-from ssgp.plot.wording import aligned, number, percent, unit_of
 from ssgp.report.accuracy import Score
 from ssgp.report.columns import ColumnSummary
 from ssgp.report.web_page import BASE_STYLE, inline_svg

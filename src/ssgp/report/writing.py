@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ssgp._utils.whole_file import FilePath, check_place
+from ssgp._utils.wording import unit_of
 from ssgp.distributions.pipeline import steps_of
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.bound import BoundDisplay
@@ -21,7 +22,6 @@ from ssgp.plot.predictive import PredictedRows, encode_inputs
 from ssgp.plot.style import load_matplotlib
 from ssgp.plot.uncertainty import UncertaintyDisplay
 from ssgp.plot.variation import variations
-from ssgp.plot.wording import unit_of
 from ssgp.report import html
 from ssgp.report.accuracy import Score, baseline_scores, score
 from ssgp.report.columns import summarize_columns

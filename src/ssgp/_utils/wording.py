@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-__all__ = ["aligned", "literal", "number", "percent", "short", "tick", "unit_of", "with_unit"]
+__all__ = ["MINUS", "aligned", "literal", "number", "percent", "short", "tick", "unit_of", "with_unit"]
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -40,16 +40,18 @@ def _grouped(size: float) -> str:
     return f"{size:,.10g}" if size >= 10_000 else f"{size:.10g}"
 
 
-def aligned(values: Sequence[float]) -> list[str]:
-    """Numbers of one column, all with the decimals that give the smallest of them three digits.
+def aligned(values: Sequence[float], digits: int = 3) -> list[str]:
+    """Numbers of one line or column, all with the decimals that give the smallest of them so many digits.
 
     Examples
     --------
-    >>> aligned([23.08, 28.0, 5.125])
-    ['23.08', '28.00', '5.12']
+    >>> aligned([23.08, 28.0, 5.125]), aligned([13100.2, 5372.4], digits=4), aligned([float("inf"), -2.0])
+    (['23.08', '28.00', '5.12'], ['13,100', '5,372'], ['inf', '−2.00'])
     """
-    smallest = min((abs(value) for value in values if value), default=1.0)
-    decimals = min(max(2 - math.floor(math.log10(smallest)), 0), 6)
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    decimals = min(max(digits - 1 - math.floor(math.log10(min(sizes, default=1.0))), 0), 6)
+    if max(sizes, default=1.0) >= 1e15:
+        return [number(value, digits) for value in values]
     return [f"{value:,.{decimals}f}".replace("-", MINUS) for value in values]
 
 
