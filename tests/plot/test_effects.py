@@ -39,6 +39,15 @@ class TestEffects:
         low, high = fitted("forest").predict_interval(moved, coverage=0.8).mean(axis=0)
         assert (display.low[1], display.high[1]) == (pytest.approx(low), pytest.approx(high))
 
+    @pytest.mark.parametrize("spread", [0.1, 1.0, 100.0])
+    def test_a_line_that_moves_takes_a_third_of_its_axis_at_least(self, data, fitted, spread):
+        display = plot.EffectDisplay.from_estimator(fitted("ssgp"), data[0][:20], 1, n_values=7)
+        moves = np.ptp(display.mean)
+        wide = plot.EffectDisplay(display.variation, display.mean, display.mean - spread, display.mean + spread, 0.5)
+        low, high = wide.limits
+        assert low < display.mean.min() < display.mean.max() < high
+        assert moves / (high - low) > min(0.3, 0.3 * moves / spread)
+
     @pytest.mark.parametrize("kind", ["pandas", "arrow"])
     def test_of_a_category_moves_the_original_column(self, pipeline, kind):
         table, _ = mixed_rows()

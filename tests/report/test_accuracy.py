@@ -21,7 +21,7 @@ def test_baselines_agree_with_scikit_learns(rng):
 
 def test_no_line_is_drawn_through_too_few_rows(rng):
     X, y = rng.normal(size=(20, 30)), rng.normal(size=20)
-    assert [score.name for score in accuracy.baseline_scores(X, y, 0)] == ["the mean alone"]
+    assert [score.name for score in accuracy.baseline_scores(X, y, 0)] == ["the baseline (mean and deviation)"]
     assert accuracy.baseline_scores(X[:5], y[:5], 0) == []
 
 

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from ssgp import ExactGPRegressor, TableEncoder
 from ssgp.report import html, write_report
+from ssgp.report.accuracy import Score
 from ssgp.report.target import TargetDisplay
 from table_rows import trips
 
@@ -45,6 +46,31 @@ def test_right_intervals_are_seldom_said_to_hold_too_few_or_too_many(rng):
     sentences = " ".join(html.coverage_sentence(predicted_rows_at(rng.uniform(size=523))) for _ in range(2000))
     shares = [sentences.count(verdict) / 2000 for verdict in ("fewer than", "as many as", "more than")]
     assert shares == pytest.approx([0.023, 0.956, 0.021], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("held", "seen", "advice"),
+    [
+        (190, False, None),
+        (150, False, "fit(..., groups=)"),
+        (200, False, "wider than they need to be"),
+        (150, None, "rows that it was not fitted to"),
+        (200, True, "rows that it was not fitted to"),
+    ],
+)
+def test_says_what_to_do_where_coverage_fails(held, seen, advice):
+    sentence = html.coverage_sentence(predicted_rows_at(np.where(np.arange(200) < held, 0.5, 0.999)), seen)
+    assert ("What to do" in sentence) == (advice is not None)
+    assert (advice or "") in sentence
+
+
+def test_good_figures_are_not_in_the_colour_of_bad_ones():
+    y = np.arange(100.0)
+    good = Score("model", rmse=1.0, absolute=1.0, surprise=1.0, crps=1.0, covered=0.95)
+    poor = Score("model", rmse=9.0, absolute=1.0, surprise=1.0, crps=1.0, covered=0.5)
+    mean = Score("mean", rmse=5.0, absolute=1.0, surprise=1.0, crps=1.0, covered=0.95)
+    assert html.headline(y, [good, mean], 1.0, "y").count('class="good"') == 2
+    assert html.headline(y, [poor, mean], 1.0, "y").count('class="poor"') == 2
 
 
 class TestLettersThatMatplotlibHasNot:

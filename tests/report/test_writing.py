@@ -1,5 +1,7 @@
 """The page: its numbers against counts made here, and what browsers and readers need."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -85,7 +87,7 @@ class TestPage:
             assert words in page.text()
 
     def test_takes_the_targets_name_and_unit_from_it(self, page):
-        assert "SpectralForestRegressor: trip" in page.text()
+        assert "How well trip is predicted" in page.text()
         assert "The target, trip (minutes), has mean" in page.text()
 
     def test_has_settings_and_versions(self, page):
@@ -127,6 +129,15 @@ def test_is_the_same_for_the_same_model_and_rows(exact, tmp_path):
     for name in ("one", "two"):
         write_report(exact, X, y, tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_the_head_names_files_and_the_day(exact, tmp_path):
+    X, y, _ = wavy(40, seed=1)
+    write_report(exact, X, y, tmp_path / "page", sources={"model": "a.safetensors"}, day=datetime.date(2024, 2, 29))
+    text = Page((tmp_path / "page").read_text(encoding="utf-8")).text()
+    assert "How well target is predicted" in text
+    assert "model: a.safetensors" in text
+    assert "written on: 29 February 2024" in text
 
 
 def test_large_tables_are_sampled_and_the_page_says_so(exact, tmp_path):

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-__all__ = ["MINUS", "aligned", "literal", "number", "percent", "short", "tick", "unit_of", "with_unit"]
+__all__ = ["MINUS", "aligned", "literal", "number", "percent", "quantity", "short", "tick", "unit_of", "with_unit"]
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -23,15 +23,28 @@ def number(value: float, digits: int = 3) -> str:
     return f"{MINUS}{text}" if value < 0 else text
 
 
+def quantity(value: float, digits: int = 3) -> str:
+    """An amount, never a year: as `number` writes it, in groups of three digits from a thousand on.
+
+    Examples
+    --------
+    >>> [quantity(value) for value in (1234567.8, 5372.0, 27.841, -2.5)]
+    ['1,234,568', '5,372', '27.8', '−2.5']
+    """
+    written = number(value, digits)
+    whole = 1000 <= abs(value) < 10_000 and 10 ** (digits - 1) <= 1000
+    return written[:-3] + "," + written[-3:] if whole and "." not in written and "," not in written else written
+
+
 def tick(value: float, _: int = 0) -> str:
     """A round number on an axis, written out.
 
     Examples
     --------
     >>> [tick(value) for value in (250000.0, 1250.0, 0.1 + 0.2, -50.0)]
-    ['250,000', '1250', '0.3', '−50']
+    ['250,000', '1,250', '0.3', '−50']
     """
-    text = _grouped(float(f"{abs(value):.10g}"))
+    text = f"{float(f'{abs(value):.10g}'):,.10g}"
     return f"{MINUS}{text}" if value < 0 else text
 
 

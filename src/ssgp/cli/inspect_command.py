@@ -6,7 +6,7 @@ from typing import Any
 
 from ssgp.cli.errors import one_line
 from ssgp.cli.notes import Notes
-from ssgp.cli.output import Output, amount
+from ssgp.cli.output import Output, amount, plain_numbers
 from ssgp.cli.predictor import check_model_file
 from ssgp.distributions.recalibrated import RecalibratedRegressor
 from ssgp.distributions.recalibration import Recalibration
@@ -45,8 +45,8 @@ def _notes(summary: dict[str, Any]) -> str:
 def _moments(notes: Notes) -> str:
     if notes.moments is None:
         return ""
-    mean, deviation = notes.moments
-    return f" (mean {mean:.4g}, deviation {deviation:.4g} in training)"
+    mean, deviation = plain_numbers(notes.moments)
+    return f" (mean {mean}, deviation {deviation} in training)"
 
 
 def _key(notes: Notes) -> str:
@@ -100,7 +100,8 @@ def _importances(summary: dict[str, Any]) -> str:
 
 
 def _short(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}" if isinstance(value, float) else str(value)
+    written = plain_numbers([value])[0] if isinstance(value, float) else str(value)
+    return f"{value:,}" if isinstance(value, int) else written
 
 
 def _size(n_bytes: int) -> str:

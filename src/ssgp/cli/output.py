@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ssgp._utils.names import printable
+from ssgp._utils.wording import MINUS, aligned
 from ssgp.cli.course import ROWS, Stage
 from ssgp.cli.errors import one_line
 from ssgp.cli.printing import tell
 from ssgp.cli.progress_display import Display, LineDisplay, NoDisplay, TerminalDisplay
 
-__all__ = ["Output", "amount", "duration", "table_lines"]
+__all__ = ["Output", "amount", "duration", "plain_numbers", "table_lines"]
 
 
 class Output:
@@ -120,6 +121,18 @@ def duration(seconds: float) -> str:
     if whole < 60:
         return f"{whole} s"
     return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def plain_numbers(values: Sequence[float], digits: int = 4) -> list[str]:
+    """Numbers of one line, written out with the same decimals.
+
+    Examples
+    --------
+    >>> plain_numbers([13100.4, -5372.2]), plain_numbers([0.25])
+    (['13,100', '-5,372'], ['0.2500'])
+    """
+    # Not every terminal has the sign for minus.
+    return [text.replace(MINUS, "-") for text in aligned(values, digits)]
 
 
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,5 +1,8 @@
 """``ssgp report``: a page that shows what a model learned and how far it can be believed."""
 
+from pathlib import Path
+from typing import Any
+
 from ssgp.cli.evaluation_table import open_evaluation_table
 from ssgp.cli.output import Output, amount
 from ssgp.cli.output_paths import check_not_an_input, check_out
@@ -36,8 +39,9 @@ def report_command(
     n_shown, n_rows = len(sample.y), sample.n_with_target
     with output.warnings_as_messages(), predictor.column_names_in_errors(name):
         X = sample.table.select(columns)
-        settings = {"target": name, "seen_in_training": seen, "max_rows": MOST_ROWS, "n_rows": n_rows}
-        write_report(predictor.model, X, sample.y, out, **settings)
+        sources = {"model": Path(model).name, "rows": data.rstrip("/").rpartition("/")[2]}
+        settings: Any = {"target": name, "seen_in_training": seen, "max_rows": MOST_ROWS, "n_rows": n_rows}
+        write_report(predictor.model, X, sample.y, out, sources=sources, **settings)
     results = {"out": out, "rows": n_rows, "rows_shown": n_shown, "target": name}
     drawn = f"{n_shown:,} of " if n_shown < n_rows else ""
     output.result(results, f"{out}: {drawn}{amount(n_rows, 'row')}, target {name}")

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices, Mask
-from ssgp._utils.wording import MINUS, aligned
-from ssgp.cli.output import table_lines
+from ssgp.cli.output import plain_numbers, table_lines
 from ssgp.cli.predictor import Predictor
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
@@ -202,6 +201,5 @@ def scores_text(columns: dict[str, dict[str, Any]], baseline_rows: str) -> str:
 def _line(values: list[float | None], unitless: bool = False) -> list[str]:
     """Numbers of one line, all with the same decimals; "-" where there is none."""
     known = [value for value in values if value is not None]
-    texts = iter([f"{value:.3f}" for value in known] if unitless else aligned(known, digits=4))
-    # Not every terminal has the sign for minus.
-    return ["-" if value is None else next(texts).replace(MINUS, "-") for value in values]
+    texts = iter([f"{value:.3f}" for value in known] if unitless else plain_numbers(known))
+    return ["-" if value is None else next(texts) for value in values]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from ssgp._utils.arrays import Array, Indices, Mask
-from ssgp._utils.wording import number, with_unit
+from ssgp._utils.wording import quantity, with_unit
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.plot.display import Display
 from ssgp.plot.predictive import PredictedRows, in_central_interval
@@ -21,6 +21,8 @@ __all__ = ["CoverageByDeviationDisplay", "CoverageDisplay", "ErrorByDeviationDis
 
 
 MAX_ROWS = 20_000
+# More characters of names of groups run into each other.
+MOST_CHARACTERS = 44
 NOMINAL = np.round(np.append(np.arange(0.05, 0.96, 0.05), 0.99), 2)
 
 
@@ -341,4 +343,6 @@ class CoverageByDeviationDisplay(_ByDeviation):
         label = with_unit("predicted deviation of the group", self.target)
         label_axes(ax, label, f"inside {100 * self.level:g} % intervals (%)")
         ax.set_xlim(-0.6, len(at) - 0.4)
-        ax.set_xticks(at, [number(value, 2) for value in self.groups.deviation])
+        names = [quantity(value) for value in self.groups.deviation]
+        every = 1 if len("".join(names)) <= MOST_CHARACTERS else 2
+        ax.set_xticks(at[::every], names[::every])

@@ -15,7 +15,7 @@ from ssgp.plot.variation import Variation, variation_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["EffectDisplay", "share_limits"]
+__all__ = ["EffectDisplay"]
 
 
 MAX_ROWS = 100
@@ -43,8 +43,8 @@ class EffectDisplay(Display):
 
     Attributes
     ----------
-    limits : tuple of float or None
-        Ends of the target's axis; matplotlib chooses them where it is None.
+    limits : tuple of float
+        Ends of the target's axis, near enough for the line to be seen to move; the band may leave them.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class EffectDisplay(Display):
     ) -> None:
         self.variation, self.mean, self.low, self.high = variation, mean, low, high
         self.coverage, self.rows, self.target = coverage, rows, target
-        self.limits: tuple[float, float] | None = None
+        self.limits = _limits(mean, low, high)
 
     @classmethod
     def from_estimator(
@@ -157,12 +157,9 @@ class EffectDisplay(Display):
         ax.set_ylim(-0.6, len(at) - 0.4)
 
 
-def share_limits(displays: Sequence[EffectDisplay]) -> None:
-    """Give all displays the same target axis, so that large effects look large."""
-    if not displays:
-        return
-    low = min(float(display.low.min()) for display in displays)
-    high = max(float(display.high.max()) for display in displays)
-    margin = 0.06 * (high - low) or 1.0
-    for display in displays:
-        display.limits = low - margin, high + margin
+def _limits(mean: Array, low: Array, high: Array) -> tuple[float, float]:
+    """Ends of an axis on which the mean's movement takes a third at least, or a tenth of it where it hardly moves."""
+    least, most, whole = float(mean.min()), float(mean.max()), float(high.max() - low.min())
+    reach = max(3.0 * (most - least), 0.3 * whole) / 2
+    centre, margin = (least + most) / 2, 0.06 * min(2 * reach, whole) or 1.0
+    return max(float(low.min()), centre - reach) - margin, min(float(high.max()), centre + reach) + margin

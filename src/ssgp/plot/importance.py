@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_target
-from ssgp._utils.wording import literal, number, with_unit
+from ssgp._utils.wording import literal, quantity, with_unit
 from ssgp.metrics import rmse
 from ssgp.plot.display import Display
 from ssgp.plot.exchange import importances_of_inputs
@@ -52,7 +52,7 @@ class _BarDisplay(Display):
         ax.barh(at, rises, 0.7, color=MUTED)
         for height, rise in zip(at, rises, strict=True):
             ax.annotate(
-                number(rise, 2), (max(rise, 0.0), height), (4, 0), textcoords="offset points", va="center", color=GREY
+                quantity(rise, 2), (max(rise, 0.0), height), (4, 0), textcoords="offset points", va="center", color=GREY
             )
         name_ticks(ax.yaxis, at, names)
         ax.set_xlabel(literal(self._axis()))

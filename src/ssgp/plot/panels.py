@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ssgp.plot.calibration import CoverageByDeviationDisplay, CoverageDisplay, ErrorByDeviationDisplay, PITDisplay
 from ssgp.plot.display import Display
-from ssgp.plot.effects import EffectDisplay, share_limits
+from ssgp.plot.effects import EffectDisplay
 from ssgp.plot.importance import ImportanceDisplay
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import PredictedRows, predict_inputs
@@ -112,7 +112,6 @@ def plot_effects(
     moves = [variation for name in names for variation in variations(inputs, name)]
     shown = moves if columns is not None else moves[:n_shown]
     displays = [EffectDisplay.of_variation(model, inputs, move, coverage, target) for move in shown]
-    share_limits(displays)
     return _grid(displays, 3, inputs.description)
 
 

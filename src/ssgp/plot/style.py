@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from ssgp._utils.wording import literal, number, short, tick
+from ssgp._utils.wording import literal, quantity, short, tick
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,9 @@ __all__ = [
 
 INK, ACCENT, MUTED, GREY = "#22313f", "#c8553d", "#9fb3c8", "#5b6b7a"
 PANEL = (4.6, 3.1)
+FEWEST_TICKS = 3
+# Numbers of thousands are wide: more of them below a picture run into each other.
+MOST_WIDE_TICKS = 4
 STYLE: Any = {
     "font.size": 9.0,
     "axes.spines.top": False,
@@ -84,21 +87,25 @@ def name_ticks(axis: "Axis", at: ArrayLike, names: Sequence[str]) -> None:
 
 def log_ticks(axis: "Axis", low: float, high: float) -> None:
     """Write a few round numbers on a logarithmic axis."""
-    candidates = [leading * 10.0**power for power in range(-12, 13) for leading in (1, 2, 5)]
-    ticks = [value for value in candidates if low <= value <= high]
+    ticks: list[float] = []
+    for leading in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), range(10, 100)):
+        places = [value * 10.0**power for power in range(-13, 13) for value in leading]
+        ticks = ticks if len(ticks) >= FEWEST_TICKS else sorted(value for value in places if low <= value <= high)
     few = ticks[:: -(-len(ticks) // 6)] if ticks else [low, high]
-    axis.set_ticks(few, [number(value) for value in few])
+    axis.set_ticks(few, [quantity(value) for value in few])
     axis.set_ticks([], minor=True)
 
 
 def write_numbers_out(axes: "Axes") -> None:
     """Write large numbers with their thousands set apart, where matplotlib would write powers of ten."""
-    from matplotlib.ticker import FuncFormatter, ScalarFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, ScalarFormatter
 
     for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
         plain = isinstance(axis.get_major_formatter(), ScalarFormatter)
         if plain and 1e4 <= max(abs(low), abs(high)) < 1e8:
             axis.set_major_formatter(FuncFormatter(tick))
+            if axis is axes.xaxis:
+                axis.set_major_locator(MaxNLocator(MOST_WIDE_TICKS))
 
 
 def concise_dates(axes: "Axes") -> None:

@@ -1,5 +1,6 @@
 """Ways to move one input of a table while all others stay, from which effects are computed."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ HOUR, WEEK = DAY // 24, 7 * DAY
 # The first of January 1970 was a Thursday, three days after a Monday.
 MONDAY = 3 * DAY
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 MOST_CATEGORIES = 10
 
 
@@ -98,10 +100,31 @@ def _category_variations(column: Column, name: str) -> list[Variation]:
     counts = Counter(text for text in strings if text is not None)
     if not counts:
         return []
-    names = sorted(counts, key=lambda text: (-counts[text], text))[:MOST_CATEGORIES]
+    names = in_order(sorted(counts, key=lambda text: (-counts[text], text))[:MOST_CATEGORIES])
     rows = np.array([strings.index(category) for category in names])
     categories = np.array(strings, dtype=object)
     return [Variation(name, name, "category", np.array(names), categories, partial(_all_at, column, rows))]
+
+
+def in_order(names: list[str]) -> list[str]:
+    """Categories in the order that people expect: of days, months, or numbers inside the text, else of letters.
+
+    Examples
+    --------
+    >>> in_order(["Tuesday", "Monday"]), in_order(["10 km", "9 km"]), in_order(["good", "Fair"])
+    (['Monday', 'Tuesday'], ['9 km', '10 km'], ['Fair', 'good'])
+    """
+    for order in (WEEKDAYS, MONTHS):
+        places = [next((i for i, start in enumerate(order) if name.startswith(start)), -1) for name in names]
+        if -1 not in places:
+            return [name for _, name in sorted(zip(places, names, strict=True))]
+    return sorted(names, key=_as_in_a_catalogue)
+
+
+def _as_in_a_catalogue(name: str) -> list[tuple[float, str]]:
+    """A key that sorts numbers inside text by their size, and letters whatever their case."""
+    parts = re.split(r"([0-9]+)", name.casefold())
+    return [(float(part), "") if part.isdigit() else (-1.0, part) for part in parts if part]
 
 
 def _all_at(column: Column, rows: Indices, i: int) -> Column:

@@ -8,7 +8,7 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
-from ssgp.metrics import coverage, log_score, rmse
+from ssgp.metrics import coverage, crps, log_score, rmse
 from ssgp.plot.predictive import PredictedRows
 
 __all__ = ["Score", "baseline_scores", "score"]
@@ -31,8 +31,8 @@ class Score:
         What makes the predictions, in words.
     rmse, absolute : float
         Root mean squared and mean absolute error.
-    surprise : float
-        Mean negative log density of the targets.
+    surprise, crps : float
+        Mean negative log density of the targets, and mean continuous ranked probability score.
     covered : float
         Share of the targets inside their 95 % interval.
     """
@@ -41,6 +41,7 @@ class Score:
     rmse: float
     absolute: float
     surprise: float
+    crps: float
     covered: float
 
 
@@ -56,7 +57,7 @@ def baseline_scores(X: Array, y: Array, random_state: int) -> list[Score]:
     """
     if len(y) < 2 * FOLDS:
         return []
-    learners: dict[str, Learner] = {"the mean alone": _mean}
+    learners: dict[str, Learner] = {"the baseline (mean and deviation)": _mean}
     if X.shape[1] <= MOST_INPUTS and len(y) > 2 * X.shape[1] + FOLDS:
         learners["a straight line (least squares)"] = _line
     fold = np.random.default_rng(random_state).permutation(len(y)) % FOLDS
@@ -73,6 +74,7 @@ def _score(name: str, y: Array, mean: Array, distribution: Distribution) -> Scor
         rmse=rmse(y, mean),
         absolute=float(np.mean(np.abs(y - mean))),
         surprise=log_score(y, distribution),
+        crps=crps(y, distribution),
         covered=float(coverage(y, distribution, level=0.95)),
     )
 

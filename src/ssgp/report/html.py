@@ -3,7 +3,7 @@
 import io
 import platform
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any
@@ -13,7 +13,7 @@ import scipy
 from scipy.stats import binom
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.wording import aligned, number, percent, unit_of
+from ssgp._utils.wording import aligned, number, percent, quantity, unit_of
 from ssgp._version import __version__
 from ssgp.distributions.pipeline import steps_of
 from ssgp.distributions.recalibrated import original
@@ -54,14 +54,24 @@ p { max-width: 46rem; } .lead { color: #5b6b7a; margin-top: 0; }
 .numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: 1.2rem 2rem;
   margin: 1.8rem 0; padding: 0; list-style: none; }
 .numbers b { display: block; font-size: 2.3rem; font-weight: 600; line-height: 1.15; white-space: nowrap; }
-.numbers b small { font-size: 1rem; font-weight: 400; } .numbers .best { color: #c8553d; }
+.numbers b small { font-size: 1rem; font-weight: 400; }
+.numbers .good { color: #1f7a5c; } .numbers .poor { color: #c8553d; }
 .numbers span { display: block; font-size: .9rem; color: #5b6b7a; max-width: 17rem; }
 .figures { display: flex; flex-wrap: wrap; gap: .5rem 2rem; align-items: flex-start; }
+.figures > * { flex: 1 1 auto; } .figures > .words { flex: 1 1 18rem; align-self: center; }
 figure { display: block; } figure svg { display: block; width: 100%; }
 figure text { font-family: system-ui, sans-serif !important; }
 .scroll { overflow-x: auto; } th { font-weight: 600; } th, td { vertical-align: top; }
 thead th { border-bottom: 1px solid #5b6b7a; } tbody th { font-weight: 400; } .amount { text-align: right; }
 tr.own th, tr.own td { font-weight: 600; }
+@media (prefers-color-scheme: dark) {
+  body { background: #14191e; color: #dfe6ec; } a { color: #8fc1ea; }
+  h2, th, td { border-color: #33404c; } thead th { border-color: #8fa1b3; }
+  .lead, .numbers span, figcaption { color: #9fb0c0; }
+  .meaning { background: #1d252c; border-color: #5b6b7a; }
+  .meaning.careful { background: #33211c; border-color: #e08a72; }
+  .numbers .good { color: #5fc79f; } .numbers .poor { color: #f08a70; }
+  figure svg { filter: invert(.92) hue-rotate(180deg); } }
 @media print { body { margin: 0; max-width: none; font-size: 11pt; } figure, tr, .numbers li { break-inside: avoid; }
   h2 { break-after: avoid; } }
 """
@@ -82,29 +92,33 @@ def heading(title: str) -> str:
     return f"<h1>{escape(title)}</h1>"
 
 
-def lead(model: Any, rows: str, seen: bool | None) -> str:  # noqa: ANN401
-    """Which model is scored on which rows, and what that means for the scores."""
+def lead(model: Any, rows: str, seen: bool | None, sources: Mapping[str, str]) -> str:  # noqa: ANN401
+    """Which model is scored on which rows, where both come from, and what that means for the scores."""
     last = steps_of(model)[-1]
     regressor = original(last)
     recalibrated = f", recalibrated on {last.n_recalibration_rows_:,} others" if last is not regressor else ""
     css_class = "meaning" if seen is False else "meaning careful"
+    named = "<br>".join(f"{escape(what)}: <b>{escape(name)}</b>" for what, name in sources.items())
     return (
         f'<p class="lead">{escape(type(regressor).__name__)}, fitted to {regressor.n_rows_:,} rows{recalibrated} and '
-        f'judged here on {escape(rows)}.</p>\n<p class="{css_class}">{MEANINGS[seen]}</p>'
+        f'judged here on {escape(rows)}.<br>{named}</p>\n<p class="{css_class}">{MEANINGS[seen]}</p>'
     )
 
 
 def headline(y: Array, scores: Sequence[Score], width: float, target: str) -> str:
     """The few numbers to remember: `scores` has the model's first, `width` is that of the 95 % intervals."""
     (model, *baselines), unit = scores, unit_of(target)
-    compared = ", ".join(f"{score.name.partition(' (')[0]} {number(score.rmse)}" for score in baselines)
+    better = "good" if all(model.rmse < score.rmse for score in baselines) else "poor"
+    low, high = binom.interval(0.95, len(y), 0.95)
+    right = "good" if low <= round(model.covered * len(y)) <= high else "poor"
+    compared = ", ".join(f"{score.name.partition(' (')[0]} {quantity(score.rmse)}" for score in baselines)
     typical = f"typical error (RMSE){f'; {compared}' if compared else ''}"
     explained = 1 - model.rmse**2 / y.var() if y.var() > 0 else 0.0
     return _numbers(
         [
-            ("best", number(model.rmse), unit, typical),
-            ("best", percent(model.covered), "", f"of {len(y):,} rows were inside their 95 % interval"),
-            ("", number(width), unit, "median width of the 95 % intervals"),
+            (better, quantity(model.rmse), unit, typical),
+            (right, percent(model.covered), "", f"of {len(y):,} rows were inside their 95 % interval"),
+            ("", quantity(width), unit, "median width of the 95 % intervals"),
             ("", percent(explained), "", "of the target's variance is explained (R²)"),
         ]
     )
@@ -125,25 +139,28 @@ def score_table(scores: Sequence[Score], target: str) -> str:
         aligned([score.rmse for score in scores]),
         aligned([score.absolute for score in scores]),
         aligned([score.surprise for score in scores]),
+        aligned([score.crps for score in scores]),
         [percent(score.covered) for score in scores],
     ]
     names = [score.name for score in scores]
-    head = ["predicted by", "RMSE", "MAE", "MNLP", "95 % cover"]
+    head = ["predicted by", "RMSE", "MAE", "MNLP", "CRPS", "95 % cover"]
     unit = f", in {escape(unit_of(target))}" if unit_of(target) else ""
     note = (
-        f"<p>RMSE and MAE are the root mean squared and the mean absolute error{unit}; MNLP is the mean negative log "
-        "density of the observations, lower where they were better foreseen; 95 % cover is the share of them inside "
+        f"<p>RMSE and MAE are the root mean squared and the mean absolute error of the predicted mean{unit}. MNLP and "
+        "CRPS judge the whole distribution, and lower is better: the mean negative log density of the observations, "
+        f"and the mean distance of distributions from them{unit}. 95 % cover is the share of observations inside "
         "their 95 % interval."
     )
     others = (
-        " Mean and line are learned from four fifths of these rows to predict the last, with one deviation for all."
+        " Baseline and line are learned from four fifths of these rows to predict the last fifth, each with one "
+        "deviation for all rows."
     )
     lines = [list(line) for line in zip(names, *columns, strict=True)]
     return _table("scores", "Errors", head, lines, bold=0) + note + (others if len(scores) > 1 else "") + "</p>"
 
 
-def coverage_sentence(predicted: PredictedRows) -> str:
-    """How many observations intervals held, beside what chance allows if they are right."""
+def coverage_sentence(predicted: PredictedRows, seen: bool | None = False) -> str:
+    """How many observations intervals held, beside what chance allows if they are right, and what to do if it fails."""
     n = len(predicted.y)
     held, held_by_half = (int(in_central_interval(predicted.pit, level).sum()) for level in (0.95, 0.5))
     low, high = binom.interval(0.95, n, 0.95)
@@ -151,7 +168,31 @@ def coverage_sentence(predicted: PredictedRows) -> str:
     return (
         f"<p>95 % intervals held {percent(held / n)} of {predicted.description}: {verdict} intervals that are exactly "
         f"right would ({percent(low / n)} to {percent(high / n)}, by chance). 50 % intervals held "
-        f"{percent(held_by_half / n)}.</p>"
+        f"{percent(held_by_half / n)}.</p>{_what_next(held, low, high, seen)}"
+    )
+
+
+def _what_next(held: int, low: float, high: float, seen: bool | None) -> str:
+    """What to do where coverage fails."""
+    if low <= held <= high:
+        return ""
+    if seen is not False:
+        return (
+            '<p class="meaning careful"><b>What to do:</b> judge the model by rows that it was not fitted to, as '
+            "<code>ssgp fit --hold-out 0.1</code> sets aside. Of rows that it has seen, intervals may hold more or "
+            "fewer than they will.</p>"
+        )
+    first = (
+        "its intervals promise too much here. See first whether these rows differ from those of training: rows of new "
+        "users, places or machines ask for <code>fit(..., groups=)</code> or <code>ssgp fit --group</code>, later rows "
+        "for <code>fit(..., time=)</code> or <code>ssgp fit --time</code>."
+        if held < low
+        else "its intervals are wider than they need to be here."
+    )
+    return (
+        f'<p class="meaning careful"><b>What to do:</b> {first} Then correct the intervals by rows that the model has '
+        "not seen: <code>ssgp.recalibrate(model, X, y)</code>, or <code>ssgp evaluate MODEL DATA --calibrate --out "
+        "NEW</code>. Where a guarantee is asked for, conformal prediction gives one.</p>"
     )
 
 
@@ -162,9 +203,9 @@ def effects_note(displays: Sequence[EffectDisplay]) -> str:
     first = displays[0]
     return (
         f"<p>The predicted mean, and the ends of the {100 * first.coverage:g} % interval, when one input is moved and "
-        f"all others stay as they are: averages over {escape(first.rows)}. Ticks at the bottom are rows, and all "
-        "pictures have one scale. Some of the rows so made never occur: read inputs that go together, such as the "
-        "length and the duration of a way, with care.</p>"
+        f"all others stay as they are: averages over {escape(first.rows)}. Ticks at the bottom are rows. Each picture "
+        "has a scale of its own, that of its line: the band may leave it. Moving one input alone makes some rows that "
+        "never occur, so read inputs that go together with care, such as the length and the duration of a trip.</p>"
     )
 
 
@@ -180,9 +221,10 @@ def uncertainty_note(displays: Sequence[UncertaintyDisplay]) -> str:
 
 def target_sentence(y: Array, target: str) -> str:
     """The target in a few numbers."""
-    low, quarter, middle, three, high = (number(value) for value in np.quantile(y, [0, 0.25, 0.5, 0.75, 1]))
+    low, quarter, middle, three, high = (quantity(value) for value in np.quantile(y, [0, 0.25, 0.5, 0.75, 1]))
+    mean, deviation = quantity(float(y.mean())), quantity(float(y.std()))
     return (
-        f"<p>The target, {escape(target)}, has mean {number(float(y.mean()))} and deviation {number(float(y.std()))}; "
+        f"<p>The target, {escape(target)}, has mean {mean} and deviation {deviation}; "
         f"it goes from {low} to {high}, half of it from {quarter} to {three}, its median is {middle}.</p>"
     )
 
@@ -257,12 +299,16 @@ def small_pictures(name: str, title: str, text: str, displays: Sequence[Display]
 
 def _section(name: str, title: str, text: str, figures: Sequence[str]) -> str:
     shown = "\n".join(['<div class="figures">', *figures, "</div>"]) if figures else ""
+    if text and len(figures) == 1:
+        # Beside a picture that is alone there is room for the words.
+        text, shown = "", f'<div class="figures">\n{figures[0]}\n<div class="words">{text}</div>\n</div>'
     return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n{text}\n{shown}\n</section>'
 
 
 def _figure(name: str, display: Display, size: tuple[float, float], caption: str) -> str:
     picture = inline_svg(_svg(display, size), name, display.caption)
-    return f'<figure id="{name}" style="width: {96 * size[0]:.0f}px">{picture}{caption}</figure>'
+    width = f"flex-basis: {96 * size[0]:.0f}px; max-width: {130 * size[0]:.0f}px"
+    return f'<figure id="{name}" style="{width}">{picture}{caption}</figure>'
 
 
 def _svg(display: Display, size: tuple[float, float]) -> str:
@@ -274,7 +320,7 @@ def _svg(display: Display, size: tuple[float, float]) -> str:
         figure = Figure(figsize=size, layout="constrained")
         display.plot(figure.subplots(), note=False)
         no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(text, format="svg", metadata=no_metadata)
+        figure.savefig(text, format="svg", metadata=no_metadata, transparent=True)
     return text.getvalue()
 
 

@@ -1,7 +1,8 @@
 """The sections of a report, in order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ssgp.distributions.pipeline import steps_of
 from ssgp.distributions.recalibrated import original
 from ssgp.plot.bound import BoundDisplay
 from ssgp.plot.display import Display
-from ssgp.plot.effects import EffectDisplay, share_limits
+from ssgp.plot.effects import EffectDisplay
 from ssgp.plot.importance import ImportanceDisplay, SpreadImportanceDisplay
 from ssgp.plot.inputs import draw_rows
 from ssgp.plot.observations import IntervalDisplay, ObservedDisplay
@@ -28,6 +29,7 @@ from ssgp.report.columns import summarize_columns
 from ssgp.report.target import TargetDisplay
 from ssgp.report.web_page import write_html
 from ssgp.saving.summary import summarize
+from ssgp.tables.input_warnings import untold
 
 __all__ = ["write_report"]
 
@@ -79,11 +81,13 @@ def write_report(
     max_rows: int = 20_000,
     n_rows: int | None = None,
     random_state: int = 0,
+    sources: Mapping[str, str] | None = None,
+    day: date | None = None,
 ) -> None:
     """Write a page that shows what a model learned and how far it can be believed.
 
     It is one HTML file with all figures in it, which asks for nothing and runs no code: it can be mailed, printed and
-    kept. The same model and rows give the same page.
+    kept. The same model and rows give the same page on the same day.
 
     Parameters
     ----------
@@ -96,7 +100,7 @@ def write_report(
     path : path-like
         File to write; one that is there is replaced once the new one is whole.
     title : str, optional
-        Title of the page; by default the target and the model's class.
+        Title of the page; by default it asks how well the target is predicted.
     target : str, optional
         The target's name, with its unit in brackets at the end: ``"arrival delay (minutes)"``. By default the name of
         `y`, where it has one.
@@ -111,6 +115,10 @@ def write_report(
         Rows of the table that X was drawn from, where X is a random sample itself: the page says so.
     random_state : int, default=0
         Seed of everything that is drawn at random.
+    sources : mapping of str to str, optional
+        What the head of the page names, such as ``{"model": "delays.safetensors", "rows": "may.csv"}``.
+    day : datetime.date, optional
+        Day to write in the head; today where it is not given.
 
     Examples
     --------
@@ -132,19 +140,22 @@ def write_report(
     if n_rows is not None:
         predicted = predicted.drawn_from(n_rows)
     subject = Subject(model, predicted, name, seen_in_training, random_state)
-    heading = title or f"{type(original(steps_of(model)[-1])).__name__}: {name.removesuffix(f' ({unit_of(name)})')}"
-    body = "\n".join([html.heading(heading), *_sections(subject)])
+    heading = title or f"How well {name.removesuffix(f' ({unit_of(name)})')} is predicted"
+    day = day or date.today()
+    named = {**(sources or {}), "written on": f"{day.day} {day:%B %Y}"}
+    with untold():
+        body = "\n".join([html.heading(heading), *_sections(subject, named)])
     write_html(path, heading, body.replace(" %", "\N{NO-BREAK SPACE}%"), html.STYLE)
 
 
-def _sections(subject: Subject) -> Iterator[str]:
+def _sections(subject: Subject, sources: Mapping[str, str]) -> Iterator[str]:
     predicted, target = subject.predicted, subject.target
     scores = [score("this model", predicted), *_baselines(subject)]
-    yield html.lead(subject.model, predicted.description, subject.seen)
+    yield html.lead(subject.model, predicted.description, subject.seen, sources)
     low, high = subject.sample(WIDTH_ROWS).distribution.interval(0.95).T
     yield html.headline(predicted.y, scores, float(np.median(high - low)), target)
     yield html.section("accuracy", "How far off it is", html.score_table(scores, target), _predictions(subject))
-    coverage, displays = html.coverage_sentence(predicted), calibration_displays(predicted, target)
+    coverage, displays = html.coverage_sentence(predicted, subject.seen), calibration_displays(predicted, target)
     yield html.section("calibration", "Whether its intervals can be believed", coverage, displays)
     importances = _importances(subject)
     yield html.section("importances", "What it depends on", "", [importances, _spread(subject)])
@@ -187,9 +198,7 @@ def _effects(subject: Subject, names: list[str]) -> list[EffectDisplay]:
     """Pictures of the most important inputs; `names` has these first."""
     inputs = subject.sample(EFFECT_ROWS).inputs
     moves = [move for name in names[:MOST_EFFECTS] for move in variations(inputs, name)][:MOST_EFFECTS]
-    displays = [EffectDisplay.of_variation(subject.model, inputs, move, target=subject.target) for move in moves]
-    share_limits(displays)
-    return displays
+    return [EffectDisplay.of_variation(subject.model, inputs, move, target=subject.target) for move in moves]
 
 
 def _uncertainties(subject: Subject) -> list[UncertaintyDisplay]:
