@@ -204,7 +204,7 @@ class TestFit:
         def press(self, X, y):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("ssgp.TableEncoder.fit_transform", press)
+        monkeypatch.setattr("ssgp.TableEncoder.fit_encoded", press)
         path = folder / "nothing"
         code, _, err = run("fit", folder / "train.csv", "--target", "height", *QUICK, "--out", path, "--json")
         assert (code, err) == (130, "ssgp: interrupted; what was not finished was not written\n")

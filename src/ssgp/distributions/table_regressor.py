@@ -84,7 +84,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
 
     def set_params(self, **params: Any) -> Self:  # noqa: ANN401
         """Set parameters, as every scikit-learn estimator; those of an encoder make one where it was "auto"."""
-        if self.encoder == "auto" and any(name.startswith("encoder__") for name in params):
+        if isinstance(self.encoder, str) and any(name.startswith("encoder__") for name in params):
             self.encoder = TableEncoder()
         return super().set_params(**params)
 
