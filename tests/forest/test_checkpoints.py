@@ -8,7 +8,7 @@ import pytest
 
 from helpers import cut_short, wavy
 from ssgp import SpectralForestRegressor
-from ssgp.forest import builder
+from ssgp.forest import builder, machines
 from ssgp.forest.learning import FrequencyLearner
 from ssgp.saving.checkpoints import Checkpoint, delete_checkpoint
 from ssgp.spectrum.learner import Learner
@@ -49,13 +49,13 @@ def test_a_killed_fit_goes_on_to_the_same_model(table, tmp_path, monkeypatch, n_
     X, y = table
     whole = SpectralForestRegressor(**SETTINGS).fit(X, y)
     with monkeypatch.context() as patch:
-        killed_after(patch, builder, "fit_tree", n_fitted)
+        killed_after(patch, machines, "fit_tree", n_fitted)
         with pytest.raises(Killed):
             SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path / "parts")
     kept = sorted(path.name for path in (tmp_path / "parts").glob("*.safetensors"))
     assert len(kept) == 1 + n_fitted
     assert kept[-1] == "learned.safetensors"
-    left = killed_after(monkeypatch, builder, "fit_tree", 100)
+    left = killed_after(monkeypatch, machines, "fit_tree", 100)
     killed_after(monkeypatch, Learner, "learn", 0)
     again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path / "parts")
     assert 100 - left[0] == 6 - n_fitted
@@ -75,7 +75,7 @@ def test_a_fit_that_is_killed_among_trees_fitted_together_goes_on_to_the_same_mo
             SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
     kept = sorted(path.name for path in tmp_path.glob("fold*.safetensors"))
     assert kept == [f"fold-{k // 3}-{k % 3}.safetensors" for k in range(5)]
-    left = killed_after(monkeypatch, builder, "fit_trees", 100)
+    left = killed_after(monkeypatch, machines, "fit_trees", 100)
     again = SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
     np.testing.assert_array_equal(again.predict_interval(X), whole.predict_interval(X))
     # Ten folds, of which one is there, and the trees with all rows.
@@ -110,7 +110,7 @@ def test_learning_that_was_cut_short_is_not_kept(table, tmp_path, monkeypatch):
 def test_trees_that_follow_from_an_interrupt_are_not_kept(table, tmp_path, monkeypatch):
     """Ctrl-C in the second tree: the first is kept, and nothing that comes of having but one."""
     X, y = table
-    usual, calls = builder.fit_tree, []
+    usual, calls = machines.fit_tree, []
 
     def press(*arguments):
         calls.append(arguments)
@@ -118,7 +118,7 @@ def test_trees_that_follow_from_an_interrupt_are_not_kept(table, tmp_path, monke
             raise KeyboardInterrupt
         return usual(*arguments)
 
-    monkeypatch.setattr(builder, "fit_tree", press)
+    monkeypatch.setattr(machines, "fit_tree", press)
     with cut_short("interrupted after 1 of 3 trees"):
         SpectralForestRegressor(**SETTINGS).fit(X, y, checkpoint=tmp_path)
     kept = {path.name for path in tmp_path.iterdir()}
@@ -145,7 +145,7 @@ def test_a_fit_without_a_seed_keeps_the_one_it_drew(table, tmp_path):
 def test_a_fit_in_batches_goes_on_too(table, tmp_path, monkeypatch):
     X, y = table
     with monkeypatch.context() as patch:
-        killed_after(patch, builder, "fit_tree", 2)
+        killed_after(patch, machines, "fit_tree", 2)
         with pytest.raises(Killed):
             SpectralForestRegressor(**SETTINGS).fit_batches([(X, y)], checkpoint=tmp_path)
     again = SpectralForestRegressor(**SETTINGS).fit_batches(

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 
 from helpers import cut_short, small_forest, wavy
 from ssgp import SpectralForestRegressor
-from ssgp.forest import builder
+from ssgp.forest import machines
 from ssgp.forest.fitted import Forest
 from ssgp.forest.nodes import fit_tree
 from ssgp.metrics import rmse
@@ -36,7 +36,7 @@ class TestInterrupts:
                 raise KeyboardInterrupt
             return fit_tree(*arguments)
 
-        monkeypatch.setattr("ssgp.forest.builder.fit_tree", interrupted)
+        monkeypatch.setattr("ssgp.forest.machines.fit_tree", interrupted)
 
     def test_ctrl_c_leaves_the_model_of_the_last_step(self, monkeypatch):
         X, y, _ = wavy(400)
@@ -75,7 +75,7 @@ class TestInterrupts:
     def test_ctrl_c_while_trees_are_fitted_together(self, call, monkeypatch):
         """In the first fold, of which one tree is then fitted alone, and in the second."""
         X, y, latent = wavy(400)
-        usual, calls = builder.fit_trees, []
+        usual, calls = machines.fit_trees, []
 
         def interrupted(*arguments):
             calls.append(arguments)
@@ -83,7 +83,7 @@ class TestInterrupts:
                 raise KeyboardInterrupt
             return usual(*arguments)
 
-        monkeypatch.setattr(builder, "fit_trees", interrupted)
+        monkeypatch.setattr(machines, "fit_trees", interrupted)
         with cut_short("interrupted after 0 of . trees; the forest is made of one"):
             (model := small_forest()).fit(X, y)
         assert model.n_trees_ == 1

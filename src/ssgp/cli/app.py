@@ -241,6 +241,13 @@ def fit(
     decimal: Decimal = None,
     na: Missing = None,
     jobs: Jobs = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="cpu|cuda|auto",
+            help="What fits: the processor, a GPU (cuda:1 for the second one), or a GPU where there is one.",
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -277,6 +284,7 @@ def fit(
         checkpoint=checkpoint,
         seed=seed,
         jobs=jobs,
+        device=device,
     )
     return fit_command(options, Output(quiet, as_json))
 

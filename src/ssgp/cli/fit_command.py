@@ -63,6 +63,7 @@ class FitOptions:
     checkpoint: str | None
     seed: int | None
     jobs: int | None
+    device: str | None
 
 
 def fit_command(options: FitOptions, output: Output) -> int:
@@ -124,11 +125,14 @@ def _unfitted(options: FitOptions, roles: ColumnRoles) -> Any:  # noqa: ANN401  
         "max_time": ("--max-time", options.max_time),
         "random_state": ("--seed", options.seed),
         "n_jobs": ("--jobs", options.jobs),
+        "device": ("--device", options.device),
         "max_memory": ("--memory", options.memory),
         "target": ("--target-kind", None if options.target_kind is None else _target_kind(options.target_kind)),
     }
     if options.target_kind is not None and options.model != "forest":
         raise WrongUsage(f"--target-kind: {options.model} takes targets as they are; only --model forest maps them")
+    if options.device is not None and options.model != "forest":
+        raise WrongUsage(f"--device: {options.model} is fitted by the processor; only --model forest takes a GPU")
     if options.checkpoint is not None and options.model != "forest":
         raise WrongUsage(f"--checkpoint: {options.model} cannot go on from one; only --model forest can")
     if options.checkpoint is not None and options.max_time is not None:

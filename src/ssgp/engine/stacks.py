@@ -7,7 +7,7 @@ import numpy as np
 
 from ssgp._utils.arrays import Array, Indices, Mask
 
-__all__ = ["LeafStack", "padded_size", "stack_leaves"]
+__all__ = ["LeafStack", "padded_size", "stack_leaves", "stacks_alike"]
 
 # Sizes between two powers of two that leaves are padded to: at most a sixteenth of the rows are fillers. Small leaves
 # are padded to multiples of four, since there the number of stacks counts and not that of rows; unless there are
@@ -76,6 +76,19 @@ def stack_leaves(
     most_rows : int
         Rows of a stack, fillers included. A leaf of more rows, in a family of its own, is cut into several stacks.
     """
+    for families, begin, end, size in stacks_alike(starts, stops, leaves_per_family, kinds, most_rows):
+        rows = begin[:, :, None] + np.arange(size)
+        inside = rows < end[:, :, None]
+        yield LeafStack(families, np.where(inside, rows, 0), inside)
+
+
+def stacks_alike(
+    starts: Indices, stops: Indices, leaves_per_family: int, kinds: Indices, most_rows: int
+) -> Iterator[tuple[Indices, Indices, Indices, int]]:
+    """Families (f,) of each stack, where their leaves' rows start and stop (f, l), and what these are padded to.
+
+    Parameters are those of `stack_leaves`.
+    """
     if leaves_per_family == 1:
         starts, stops, families = _cut(starts, stops, most_rows)
     else:
@@ -89,9 +102,7 @@ def stack_leaves(
         together = max(1, most_rows // max(1, size * leaves_per_family))
         for first in range(0, len(alike), together):
             part = alike[first : first + together]
-            rows = starts[part][:, :, None] + np.arange(size)
-            inside = rows < stops[part][:, :, None]
-            yield LeafStack(families[part], np.where(inside, rows, 0), inside)
+            yield families[part], starts[part], stops[part], size
 
 
 def _cut(starts: Indices, stops: Indices, most_rows: int) -> tuple[Indices, Indices, Indices]:

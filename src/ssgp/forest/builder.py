@@ -28,7 +28,8 @@ from ssgp.forest.folds import (
 )
 from ssgp.forest.growing import grow_skeleton, grow_together, n_growing_rows
 from ssgp.forest.leaf_features import LeafFeatures
-from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
+from ssgp.forest.machines import Machine
+from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import NEGLIGIBLE
 from ssgp.forest.tree import SpectralTree, TreeShape, TreeSkeleton
@@ -70,6 +71,8 @@ INPUTS_TOGETHER = 64
 
 def start_processes(settings: ForestSettings, table: RowTable) -> ProcessWorkers | None:
     """Processes that will share the trees of a table, started beforehand; None where threads will do."""
+    if not settings.machine.has_threads:
+        return None
     number = min(n_threads(settings.n_jobs), settings.sizes.most_processes)
     return process_workers(number, _get_ready) if isinstance(table, MemoryTable) else None
 
@@ -107,11 +110,14 @@ class ForestBuilder:
 
     def build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
         """Fit trees, choose their leaves, correct and calibrate them by rows held out, fit them to all rows."""
-        with one_blas_thread():
-            if self.processes is None or not isinstance(rows.table, MemoryTable):
-                return replace(self, processes=None)._build(rows)
-            with rows.table.shared() as table:
-                return self._build(replace(rows, table=table))
+        shared = self if isinstance(rows.table, MemoryTable) else replace(self, processes=None)
+        with one_blas_thread(), self.machine.holding(rows.table, shared.processes) as table:
+            return shared._build(replace(rows, table=table))
+
+    @property
+    def machine(self) -> Machine:
+        """What does the work."""
+        return self.settings.machine
 
     def _build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
         sizes, n_rows = self.settings.sizes, rows.table.n_rows
@@ -206,7 +212,8 @@ class ForestBuilder:
             return self._fit_skeletons(table, [skeletons[i] for i in numbers], workers)
 
         batches = self._batches(len(skeletons), table, skeletons[0].features)
-        trees = tuple(tree for tree, _ in self._in_threads(fit, batches, Budget()))
+        with self.machine.holding(table, None) as table:
+            trees = tuple(tree for tree, _ in self._in_threads(fit, batches, Budget()))
         level = skeletons[0].leaves_per_node.index(forest.trees[0].levels[0].leaves_per_node)
         return replace(forest, trees=trees).only(level)
 
@@ -319,13 +326,7 @@ class ForestBuilder:
         """Trees of these skeletons, together if there are several."""
         settings, ridge = self.settings, self.hyperparameters.ridge(skeletons[0].features.n_cosines // 2)
         leave_out = leave_out or [()] * len(skeletons)
-        if len(skeletons) > 1:
-            assert isinstance(table, MemoryTable)
-            return fit_trees(table, skeletons, ridge, settings.n_sketches, settings.shrink, leave_out)
-        return [
-            fit_tree(table, skeleton, ridge, settings.n_sketches, settings.shrink, own, workers)
-            for skeleton, own in zip(skeletons, leave_out, strict=True)
-        ]
+        return self.machine.fit_trees(table, skeletons, ridge, settings.n_sketches, settings.shrink, leave_out, workers)
 
     def _in_threads(
         self, fit: Callable[[Sequence[int], Workers], list[T]], batches: Sequence[Sequence[int]], budget: Budget
@@ -336,7 +337,8 @@ class ForestBuilder:
         """
         results: dict[int, T] = {}
         n_trees = sum(map(len, batches))
-        most = min(n_threads(self.settings.n_jobs), max(1, self.settings.sizes.trees_at_once))
+        n_workers = n_threads(self.settings.n_jobs) if self.machine.has_threads else 1
+        most = min(n_workers, max(1, self.settings.sizes.trees_at_once))
         n_together = min(most, len(batches))
         workers = self.processes or ThreadWorkers(ceil(most / n_together))
 

@@ -25,6 +25,7 @@ from ssgp._utils.checks import (
     columns_unchanged_on_error,
 )
 from ssgp._utils.checksums import checksum
+from ssgp._utils.devices import DeviceName
 from ssgp._utils.progress import CallbackSupportMixin, RowCounter, StepHooks
 from ssgp._utils.sampling import random_rows
 from ssgp._utils.views import View
@@ -43,6 +44,7 @@ from ssgp.distributions.training_batches import GivenBatches, encoded_batches
 from ssgp.engine.threads import n_threads
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import CONTENTS, FittedForest, check_contents
+from ssgp.forest.machines import find_machine
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
 from ssgp.forest.target_choice import ChoosingRows, choose_map
@@ -139,6 +141,10 @@ default="squared-exponential"
         where all targets are positive and rows held out are clearly more probable then; ``"any"`` never does.
     warm_start : bool, default=False
         Whether `fit` goes on from the last frequencies.
+    device : str, default="cpu"
+        What fits and predicts: ``"cpu"``, ``"cuda"`` for a GPU (``"cuda:1"`` for the second one) or ``"auto"`` for a
+        GPU where there is one (docs/gpu.md). It needs the extra ``ssgp[gpu]``. Files do not keep it: a model of either
+        predicts on the other.
     n_jobs : int or None, default=-1
         Cores, all of the machine's by default. The answer does not depend on it. Four or more fit the trees of a
         large table in memory in processes, which end after a minute without work; within
@@ -240,6 +246,7 @@ default="squared-exponential"
         "keep_rows": ["boolean", StrOptions({"auto"})],
         "target": [TargetOptions()],
         "warm_start": ["boolean"],
+        "device": [DeviceName()],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -265,6 +272,7 @@ default="squared-exponential"
         encoder: Encoder = "auto",
         target: Target = "auto",
         warm_start: bool = False,
+        device: str = "cpu",
         n_jobs: int | None = -1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -286,6 +294,7 @@ default="squared-exponential"
         self.encoder = encoder
         self.target = target
         self.warm_start = warm_start
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -429,6 +438,7 @@ default="squared-exponential"
     @contextmanager
     def _budget(self, checkpoint: FilePath | None) -> Iterator[Budget]:
         """The budget of a fit, to which the folder of the checkpoint belongs for as long."""
+        find_machine(self.device)
         if checkpoint is None:
             yield Budget.of(self.max_time)
             return
@@ -611,6 +621,7 @@ default="squared-exponential"
             correct=self.correct,
             n_jobs=self.n_jobs,
             seed=seed,
+            device=self.device,
         )
 
     def _last(self) -> Parameters | None:
@@ -697,9 +708,14 @@ default="squared-exponential"
         return self._input_rows(X)
 
     def _stored_settings(self) -> dict[str, Any]:
-        """Settings as files hold them: as in earlier files, that targets are taken as they are is not said."""
+        """Settings as files hold them: without the device, which belongs to a machine and not to the model.
+
+        As in earlier files, that targets are taken as they are is not said.
+        """
         settings = super()._stored_settings()
-        return {name: value for name, value in settings.items() if (name, value) != ("target", "any")}
+        return {
+            name: value for name, value in settings.items() if name != "device" and (name, value) != ("target", "any")
+        }
 
     @classmethod
     def _settings_of_file(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

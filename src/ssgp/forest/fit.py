@@ -68,8 +68,9 @@ def fit_forest(
     make_hooks : callable
         Makes what is told of every step and tree, and of the end.
     """
-    learner = FrequencyLearner(_learning_rows(rows, settings), settings, budget, start)
-    return _learn_and_build(learner, learner.choose_kernel(), rows, units, make_hooks)
+    with settings.machine.at_work():
+        learner = FrequencyLearner(_learning_rows(rows, settings), settings, budget, start)
+        return _learn_and_build(learner, learner.choose_kernel(), rows, units, make_hooks)
 
 
 def learn_more(
@@ -79,7 +80,8 @@ def learn_more(
     sample = _learning_rows(rows, settings)
     exactly = replace(settings.with_sizes(max_iter=n_steps), tol=None)
     learner = FrequencyLearner(sample, exactly, Budget(), last.parameters)
-    return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.bound_trace)
+    with settings.machine.at_work():
+        return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.bound_trace)
 
 
 def _learning_rows(rows: TrainingRows, settings: ForestSettings) -> Rows:
@@ -132,7 +134,8 @@ def _learn_and_build(
 def refit_forest(last: FittedForest, rows: Rows, settings: ForestSettings) -> FittedForest:
     """The same trees, filled with these rows."""
     builder = _builder(last.kernel, last.parameters, settings, Budget())
-    forest = builder.refit(MemoryTable(rows), last.forest, last.skeletons)
+    with settings.machine.at_work():
+        forest = builder.refit(MemoryTable(rows), last.forest, last.skeletons)
     return replace(last, forest=forest, rows=rows, n_rows=len(rows.y), total=rows.total)
 
 
@@ -146,9 +149,10 @@ def quick_forest(
     kernel = DEFAULT_KERNEL if settings.kernel == "auto" else settings.kernel
     learner = FrequencyLearner(_learning_rows(rows, settings), settings, UnsavedBudget(), learned)
     parameters, bounds = learner.initial(), list[float]()
-    if learned is None:
-        learner.learn(kernel, parameters, bounds, lambda bound: False)
-    return _build(rows, units, learner, learner.budget, kernel, parameters, bounds, None)
+    with settings.machine.at_work():
+        if learned is None:
+            learner.learn(kernel, parameters, bounds, lambda bound: False)
+        return _build(rows, units, learner, learner.budget, kernel, parameters, bounds, None)
 
 
 def _teller(hooks: StepHooks, units: Standardizer, bounds: list[float]) -> Callable[[float], bool]:

@@ -19,11 +19,11 @@ from ssgp.forest.branches import FEATURES_AT_ONCE, BranchSolver, Regressions
 from ssgp.forest.leaf_features import LeafFeatures, StackedFeatures
 from ssgp.forest.node_arrays import NodeArrays
 from ssgp.forest.tree import Level, SpectralTree, TreeShape, TreeSkeleton
-from ssgp.rows.row_tables import LeafRows, MemoryTable, RowTable, SortedRows
+from ssgp.rows.row_tables import LeafPart, MemoryTable, RowTable, SortedRows
 from ssgp.saving.contents import array
 from ssgp.saving.kinds import stored
 
-__all__ = ["LeaveOneOut", "fit_tree", "fit_trees"]
+__all__ = ["LeaveOneOut", "finished_tree", "fit_tree", "fit_trees", "sketch_signs"]
 
 # Rows per feature of the largest node of a level up to which the level is sooner solved in the space of their rows.
 MOST_ROWS_PER_FEATURE = 0.6
@@ -100,7 +100,7 @@ def fit_tree(
     rows, leaves, errors = (
         np.concatenate(column, axis=-1) for column in zip(*(left for _, left in parts), strict=True)
     )
-    return _finished(skeleton, levels, rows, leaves, errors)
+    return finished_tree(skeleton, levels, rows, leaves, errors)
 
 
 def fit_trees(
@@ -134,11 +134,11 @@ def fit_trees(
     trees = []
     for number, (skeleton, levels) in enumerate(zip(skeletons, zip(*by_level, strict=True), strict=True)):
         own = slice(ends[number], ends[number + 1])
-        trees.append(_finished(skeleton, levels, rows[own], leaves[own] - number * shape.n_leaves, errors[:, own]))
+        trees.append(finished_tree(skeleton, levels, rows[own], leaves[own] - number * shape.n_leaves, errors[:, own]))
     return trees
 
 
-def _finished(
+def finished_tree(
     skeleton: TreeSkeleton, levels: Sequence[Level], rows: Indices, leaves: Indices, errors: Array
 ) -> tuple[SpectralTree, LeaveOneOut | None]:
     """A fitted tree, and errors (levels, k) of rows of these leaves that were left out of it."""
@@ -156,16 +156,16 @@ def _solve_part(
     signs: Array,
     shrink: bool,
     leave_out: Collection[int],
-    part: SortedRows | LeafRows,
+    part: LeafPart,
 ) -> "tuple[list[NodeArrays], tuple[Indices, Indices, Array]]":
     """Nodes of some branches, which are solved as a tree of their own, and errors of rows left out of them."""
-    part = part.load()
-    solver = NodeSolver(features, shape.part(part.rows.n_blocks), ridge, signs, shrink)
-    first_branch = part.first_leaf // shape.leaves_per_branch
+    loaded = part.load()
+    solver = NodeSolver(features, shape.part(loaded.rows.n_blocks), ridge, signs, shrink)
+    first_branch = loaded.first_leaf // shape.leaves_per_branch
     rows, leaves, errors = solver.add(
-        replace(part, first_leaf=0), [branch - first_branch for branch in leave_out if branch >= first_branch]
+        replace(loaded, first_leaf=0), [branch - first_branch for branch in leave_out if branch >= first_branch]
     )
-    return solver.arrays, (rows, part.first_leaf + leaves, errors)
+    return solver.arrays, (rows, loaded.first_leaf + leaves, errors)
 
 
 def sketch_signs(n_sketches: int | Literal["exact"], n_features: int, seed: int) -> Array:

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ssgp.forest.machines import Machine, find_machine
 from ssgp.forest.sizes import ForestSizes
 from ssgp.forest.tree import TreeShape
 
@@ -43,6 +44,8 @@ class ForestSettings:
         Threads.
     seed : int
         Seed of everything random.
+    device : str
+        What the forest is fitted by: "cpu", or a GPU's name.
     """
 
     sizes: ForestSizes
@@ -54,6 +57,12 @@ class ForestSettings:
     correct: bool
     n_jobs: int | None
     seed: int
+    device: str = "cpu"
+
+    @property
+    def machine(self) -> Machine:
+        """What the forest is fitted by."""
+        return find_machine(self.device)
 
     @cached_property
     def seeds(self) -> ForestSeeds:

@@ -27,7 +27,7 @@ from ssgp.rows.row_order import parts_in_time
 from ssgp.rows.shared_rows import SharedRows, shared_rows
 from ssgp.rows.standardizer import Standardizer
 
-__all__ = ["FileTable", "LeafRows", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
+__all__ = ["FileTable", "LeafPart", "LeafRows", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
 
 # Rows that are sorted at a time, at most. Fewer, of a file, are a multiple of what partitions look at together.
 CHUNK = 1 << 18
@@ -86,6 +86,14 @@ class LeafRows:
         return SortedRows(self.first_leaf, self.table.load().reorder(self.index, self.bounds), self.index)
 
 
+class LeafPart(Protocol):
+    """Rows of some neighbouring leaves, wherever they are."""
+
+    def load(self) -> SortedRows:
+        """The rows, in memory."""
+        ...
+
+
 class RowTable(Protocol):
     """A table that trees can be fitted to."""
 
@@ -115,9 +123,7 @@ class RowTable(Protocol):
         """Numbers that tell tables apart: of inputs, targets and weights."""
         ...
 
-    def by_leaf(
-        self, partition: BisectingTree, leaves_per_branch: int, workers: Workers
-    ) -> Iterator[SortedRows | LeafRows]:
+    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int, workers: Workers) -> Iterator[LeafPart]:
         """Rows that are not held out, from the first leaf to the last; no branch of so many leaves is torn apart."""
         ...
 
