@@ -47,6 +47,8 @@ FITTED_TREE = fixed_tuple(made_of(TreeSkeleton), made_of(SpectralTree), optional
 
 # So many rows, counted once per tree, are left out of it in turn to learn the correction: all rows of some branches.
 LEAVE_ONE_OUT_ROWS = 1_200_000
+# Of few rows, which several folds hold out in turn, so many trees tell enough of a row's error.
+LEAVE_ONE_OUT_TREES = 8
 # Where rows held out are so large a share of all, trees that were fitted to them as well are compared with those
 # before: so many trees or, of few rows, as many as have so many rows in all.
 LEAST_COMPARED_SHARE = 1 / 20
@@ -220,12 +222,14 @@ class ForestBuilder:
     def _fit_to_all(self, rows: TrainingRows, shape: TreeShape, fold: Fold) -> list[FittedTree]:
         """Trees of a fold, cut off at the leaves that were chosen, fitted to all rows.
 
-        Where the rows held out of the fold are many, all rows are left out in turn of some of the trees; not of rows in
-        time, where a row between others says nothing of those to come.
+        Where the rows held out of the one fold are many, all rows are left out in turn of some of the trees; not of
+        rows in time, where a row between others says nothing of those to come, nor of the few rows of several folds,
+        where cuts that have seen a row's target flatter it by more than a tree of all rows is better.
         """
-        table = rows.table
+        table, sizes = rows.table, self.settings.sizes
         cut = [skeleton.with_shape(shape) for skeleton in fold.skeletons]
-        many = len(fold.held_out.y) > LEAST_COMPARED_SHARE * table.n_rows and not (self.budget.limited or rows.ordered)
+        many = len(fold.held_out.y) > LEAST_COMPARED_SHARE * table.n_rows and sizes.n_folds == 1
+        many = many and not (self.budget.limited or rows.ordered)
         n_compared = max(LEAST_COMPARED_TREES, ceil(COMPARED_ROWS / table.n_rows)) if many else 0
         leave_out = [range(shape.n_branches if i < n_compared else 0) for i in range(len(cut))]
         features = [skeleton.features for skeleton in cut]
@@ -255,11 +259,12 @@ class ForestBuilder:
         lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.settings.sizes.n_draws)
         draws = [self.draw(np.random.default_rng([seed, k])) for k in range(n_draws)]
         features = [LeafFeatures.of(frequencies, lengthscale, self.trend_inputs) for frequencies in draws]
-        every = ceil(n_trees * table.n_rows / LEAVE_ONE_OUT_ROWS)
+        most = LEAVE_ONE_OUT_ROWS / table.n_rows
+        every = ceil(n_trees / (min(most, LEAVE_ONE_OUT_TREES) if self.settings.sizes.n_folds > 1 else most))
 
         def branches(i: int) -> range:
             # Other branches for every tree; where each can have but one, from all over the table.
-            first = i % every if every < shape.n_branches else i * shape.n_branches // n_trees
+            first = i % every if every <= shape.n_branches else i * shape.n_branches // n_trees
             return range(first, shape.n_branches, every) if leave_out else range(0)
 
         grown_on = sample.first(n_growing_rows(sample.X.shape[1], shape.n_leaves))
