@@ -26,15 +26,27 @@ class TestInspect:
             "n_trees=2",
             "unit: dropped: always 'm'",
             "n_rows 297",
-            "Feature importances",
+            "Importances: changes of means",
         ):
             assert text in out
+        assert "encoder=" not in out
 
     def test_json(self, folder, model):
         found = json.loads(run("inspect", folder / "m", "--json")[1])
         assert found["bytes"] == (folder / "m").stat().st_size
         assert list(found["feature_importances"].values()) == model.feature_importances_.tolist()
         assert list(found["feature_importances"]) == model.encoder_.get_feature_names_out().tolist()
+        expected = ssgp.importances(model)
+        assert list(found["importances"]) == list(expected.columns)
+        assert [of["spread"] for of in found["importances"].values()] == expected.spread.tolist()
+
+    def test_models_that_keep_no_rows_have_importances_of_their_lengthscales(self, folder, tmp_path):
+        given = "--target", "height", "--set", "n_trees=2", "--set", "max_iter=3", "--out", tmp_path / "m"
+        assert run("fit", folder / "train.csv", *given, "--kept-rows", "0", "--quiet")[0] == 0
+        code, out, _ = run("inspect", tmp_path / "m")
+        assert code == 0
+        assert "Feature importances, by lengthscale" in out
+        assert "'kept_rows': 0" in out
 
     def test_a_line_break_in_a_name_is_no_new_column(self, tmp_path):
         table = pa.table({"a\nb": np.arange(30.0), "c\u2028d": np.arange(30.0) ** 2})

@@ -58,6 +58,19 @@ def test_are_of_the_users_columns(pipeline):
     assert sorted(ssgp.importances(pipeline, table).columns) == ["kind", "size", "when"]
 
 
+def test_of_kept_rows_are_about_those_of_the_rows(pipeline):
+    table, _ = mixed_rows()
+    found, expected = ssgp.importances(pipeline), ssgp.importances(pipeline, table)
+    assert found.columns == expected.columns
+    assert found.rows == f"{min(500, len(table)):,} training rows"
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=0.25, atol=0.05 * expected.mean.max())
+    last = pipeline.steps[-1][1]
+    alone = type(last)(**{**last.get_params(deep=False), "encoder": ssgp.TableEncoder()})
+    assert ssgp.importances(alone.fit(*mixed_rows())).columns == expected.columns
+    with pytest.raises(ValueError, match="X is needed: the model keeps no training rows"):
+        ssgp.importances(last)
+
+
 @pytest.mark.slow
 def test_know_what_a_metric_does_not(rng):
     """A straight line and a jump, which lengthscales hardly tell; and noise that one column alone sets."""

@@ -8,10 +8,14 @@ from ssgp.cli.errors import one_line
 from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount, plain_numbers
 from ssgp.cli.predictor import check_model_file
+from ssgp.distributions.pipeline import encoder_of, steps_of
 from ssgp.distributions.recalibrated import RecalibratedRegressor
 from ssgp.distributions.recalibration import Recalibration
+from ssgp.plot.exchange import importances
+from ssgp.saved_models import SavedModelError
 from ssgp.saving.model_files import read_summary
-from ssgp.stored import ESTIMATORS
+from ssgp.stored import ESTIMATORS, load
+from ssgp.tables.encoder import TableEncoder
 
 __all__ = ["inspect_command"]
 
@@ -20,9 +24,9 @@ BAR_LENGTH = 20
 
 
 def inspect_command(model: str, output: Output) -> int:
-    """Print what is in a file, without loading the model; return the exit code."""
+    """Print what is in a file; return the exit code."""
     check_model_file(model)
-    summary = {"path": model, "bytes": os.path.getsize(model), **read_summary(model)}
+    summary = {"path": model, "bytes": os.path.getsize(model), **read_summary(model), **_whole_importances(model)}
     parts = (_head, _notes, _recalibration, _settings, _columns, _training, _importances)
     output.answer(summary, "\n".join(text for text in (part(summary) for part in parts) if text))
     return 0
@@ -68,7 +72,10 @@ def _settings(summary: dict[str, Any]) -> str:
     estimators: dict[str, Any] = {cls.__name__: cls for cls in ESTIMATORS if cls is not RecalibratedRegressor}
     cls = estimators.get(summary["classes"][-1])
     defaults = {} if cls is None else cls()._stored_settings()
-    changed = {name: value for name, value in summary["settings"].items() if value != defaults.get(name)}
+    usual = defaults | {"encoder": str(TableEncoder()._stored_settings())}
+    changed = {
+        name: value for name, value in summary["settings"].items() if value not in (defaults.get(name), usual.get(name))
+    }
     listed = ", ".join(f"{name}={value}" for name, value in changed.items())
     return f"Settings: {listed or 'as they come'}{', others as they come' if listed else ''}"
 
@@ -84,7 +91,36 @@ def _training(summary: dict[str, Any]) -> str:
     return "Training: " + ", ".join(f"{name.removesuffix('_')} {_short(value)}" for name, value in values)
 
 
+def _whole_importances(path: str) -> dict[str, Any]:
+    """What predictions depend on, where the model can be loaded and keeps rows to tell it by."""
+    try:
+        model = load(path)
+        encoder = encoder_of(model)
+        if encoder is None or encoder.donors is None or isinstance(steps_of(model)[-1], TableEncoder):
+            return {}
+        found = importances(model)
+    except (SavedModelError, OSError):
+        # What can be told of such a file is in its summary.
+        return {}
+    numbers = zip(found.columns, found.mean.tolist(), found.spread.tolist(), strict=True)
+    return {"importances": {name: {"mean": mean, "spread": spread} for name, mean, spread in numbers}}
+
+
 def _importances(summary: dict[str, Any]) -> str:
+    if "importances" not in summary:
+        return _importances_of_features(summary)
+    found = sorted(summary["importances"].items(), key=lambda item: -item[1]["mean"])[:MOST_IMPORTANCES]
+    width, largest = max(len(one_line(name)) for name, _ in found), found[0][1]["mean"] or 1.0
+    bars = [
+        f"  {one_line(name):<{width}} {plain_numbers([of['mean']])[0]:>9} {of['spread']:7.1%}  "
+        f"{'#' * round(BAR_LENGTH * of['mean'] / largest)}".rstrip()
+        for name, of in found
+    ]
+    head = "Importances: changes of means, and of deviations, where a training row has another's value of a column:"
+    return "\n".join([head, *bars])
+
+
+def _importances_of_features(summary: dict[str, Any]) -> str:
     named = {one_line(name): share for name, share in summary.get("feature_importances", {}).items()}
     shares = sorted(named.items(), key=lambda item: -item[1])[:MOST_IMPORTANCES]
     if not shares:

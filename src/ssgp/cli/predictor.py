@@ -13,7 +13,7 @@ from ssgp._utils.column_errors import ExtremeValuesError, WeightError
 from ssgp._utils.names import hint
 from ssgp.cli.errors import CommandError
 from ssgp.cli.notes import Notes
-from ssgp.distributions.pipeline import Pipeline, last_inputs, steps_of
+from ssgp.distributions.pipeline import Pipeline, encoder_of, last_inputs, steps_of
 from ssgp.distributions.recalibrated import RecalibratedRegressor
 from ssgp.saving.model_files import read_summary
 from ssgp.stored import load
@@ -60,8 +60,7 @@ class Predictor:
     @property
     def encoder(self) -> TableEncoder | None:
         """Encoder of the columns; without one they have to be numbers."""
-        first = steps_of(self.model)[0]
-        return first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
+        return encoder_of(self.model)
 
     @property
     def notes(self) -> Notes:

@@ -19,7 +19,7 @@ from ssgp.saving.foreign import FOREIGN
 from ssgp.saving.kinds import Kind
 from ssgp.tables.encoder import TableEncoder
 
-__all__ = ["Pipeline", "last_inputs", "steps_of"]
+__all__ = ["Pipeline", "encoder_of", "last_inputs", "predict_encoded", "steps_of"]
 
 
 def _last_step_has(name: str) -> Callable[[Any], bool]:
@@ -124,6 +124,21 @@ def steps_of(model: Any) -> list[Any]:  # noqa: ANN401
     return [step for _, step in model.steps] if isinstance(model, sklearn.pipeline.Pipeline) else [model]
 
 
+def encoder_of(model: Any) -> TableEncoder | None:  # noqa: ANN401
+    """The encoder of a user's table, first step of a pipeline or inside the regressor; None where there is none."""
+    first = steps_of(model)[0]
+    return first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
+
+
+def predict_encoded(model: Any, rows: Array) -> Distribution:  # noqa: ANN401
+    """Predictive distributions of rows (n, d) that `encoder_of` the model has encoded."""
+    inputs, steps = InputRows(rows), steps_of(model)
+    for step in steps[1:-1]:
+        if step is not None and step != "passthrough":
+            inputs = inputs.transformed(lambda rows, step=step: np.asarray(step.transform(rows)))
+    return steps[-1].predict_distribution(inputs)
+
+
 def last_inputs(model: Any, X: Any) -> Any:  # noqa: ANN401
     """Rows as the last step of a pipeline gets them; as they are where the model is none.
 
@@ -145,4 +160,4 @@ def last_inputs(model: Any, X: Any) -> Any:  # noqa: ANN401
 def _fills(steps: list[Any]) -> bool:
     """Whether steps after an encoder take arrays, and the last of them mixtures."""
     named = any(hasattr(step, "feature_names_in_") for step in steps)
-    return isinstance(steps[-1], DistributionRegressor) and not named
+    return isinstance(steps[-1], DistributionRegressor) and getattr(steps[-1], "encoder_", None) is None and not named

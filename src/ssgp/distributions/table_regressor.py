@@ -72,8 +72,8 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
     def _input_rows(self, X: Any) -> InputRows:  # noqa: ANN401
         """Rows to predict, in numbers, and what they do not tell."""
         if isinstance(X, InputRows):
-            # Of a pipeline, whose encoder has told of them.
-            return replace(X, X=check_inputs(self, X.X))
+            # Encoded already, by its own encoder or by that of a pipeline.
+            return X if self._fitted_encoder is not None else replace(X, X=check_inputs(self, X.X))
         encoder = self._fitted_encoder
         if encoder is None:
             return InputRows(check_inputs(self, X))
@@ -132,7 +132,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         settings = super()._stored_settings()
         encoder = settings.pop("encoder")
         if isinstance(encoder, TableEncoder):
-            return {**settings, "encoder": encoder.get_params()}
+            return {**settings, "encoder": encoder._stored_settings()}
         return settings if encoder == "auto" else {**settings, "encoder": encoder}
 
     @classmethod

@@ -1,13 +1,16 @@
 """Importances of a whole model: how much its predictions move when a column is exchanged with another row's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array, Indices
+from ssgp.distributions.base import Distribution
+from ssgp.distributions.pipeline import encoder_of, predict_encoded
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.predictive import predict_inputs
 
@@ -49,7 +52,7 @@ class Importances:
 
 def importances(
     model: Any,  # noqa: ANN401  any regressor of the library
-    X: Any,  # noqa: ANN401  any table
+    X: Any = None,  # noqa: ANN401  any table
     *,
     max_rows: int = MAX_ROWS,
     feature_names: Sequence[str] | None = None,
@@ -66,8 +69,9 @@ def importances(
     ----------
     model : regressor or Pipeline
         Any regressor of the library, or a pipeline that ends with one; fitted.
-    X : array-like of shape (n, d)
-        Rows as the model takes them: some of those it was fitted to, or others. No targets are needed.
+    X : array-like of shape (n, d), optional
+        Rows as the model takes them: some of those it was fitted to, or others. No targets are needed. By default the
+        training rows that the model's encoder keeps, if there are any.
     max_rows : int, default=2000
         Most rows to use; of larger tables so many are drawn at random.
     feature_names : sequence of str, optional
@@ -89,28 +93,58 @@ def importances(
     >>> found.columns, bool(found.mean[0] > 10 * found.mean[1])
     (('used', 'unused'), True)
     """
+    if X is None:
+        return _importances_of_kept_rows(model, random_state)
     inputs, _ = InputTable.draw(model, X, max_rows, random_state, feature_names)
     return importances_of_inputs(model, inputs, random_state)
 
 
 def importances_of_inputs(model: Any, inputs: InputTable, random_state: int = 0) -> Importances:  # noqa: ANN401
     """Importances by rows that have been drawn already."""
-    rng, (mean, deviation) = np.random.default_rng(random_state), _predictions(model, inputs)
+
+    def exchange(name: str, other: Indices) -> Distribution:
+        return predict_inputs(model, inputs.with_column(name, inputs.column(name).take(pa.array(other))))
+
+    before = predict_inputs(model, inputs)
+    return _importances(inputs.informative, before, exchange, inputs.description, random_state)
+
+
+def _importances_of_kept_rows(model: Any, random_state: int) -> Importances:  # noqa: ANN401
+    """Importances by the training rows that the encoder of a model keeps."""
+    check_is_fitted(model)
+    encoder = encoder_of(model)
+    if encoder is None or encoder.donors is None:
+        raise ValueError(
+            "X is needed: the model keeps no training rows. Models keep some of tables that they encode, "
+            "unless kept_rows of their encoder is 0"
+        )
+    rows, columns = encoder.donors.rows, np.array(encoder.feature_columns())
+
+    def exchange(name: str, other: Indices) -> Distribution:
+        return predict_encoded(model, np.where(columns == name, rows[other], rows))
+
+    names = list(dict.fromkeys(columns.tolist()))
+    return _importances(names, predict_encoded(model, rows), exchange, f"{len(rows):,} training rows", random_state)
+
+
+def _importances(
+    names: list[str],
+    before: Distribution,
+    exchange: Callable[[str, Indices], Distribution],
+    rows: str,
+    random_state: int,
+) -> Importances:
+    """Importances of columns, from ``exchange(name, other)``: distributions with a column of other rows (n,)."""
+    rng, (mean, deviation) = np.random.default_rng(random_state), (before.mean(), before.std())
     moves = []
-    for name in inputs.informative:
-        exchanged = inputs.column(name).take(pa.array(_other_rows(inputs.n_rows, rng)))
-        other_mean, other_deviation = _predictions(model, inputs.with_column(name, exchanged))
+    for name in names:
+        after = exchange(name, _other_rows(len(before), rng))
+        other_mean, other_deviation = after.mean(), after.std()
         least = LEAST_DEVIATION * max(deviation.max(), other_deviation.max())
         ratio = np.maximum(other_deviation, least) / np.maximum(deviation, least) if least > 0 else np.ones(len(mean))
         moves.append([np.sqrt(np.mean((other_mean - mean) ** 2)), np.sqrt(np.mean(np.log(ratio) ** 2))])
     means, spreads = np.reshape(moves, (-1, 2)).T
-    return Importances(tuple(inputs.informative), means, spreads, inputs.description)
-
-
-def _predictions(model: Any, inputs: InputTable) -> tuple[Array, Array]:  # noqa: ANN401
-    """Means and deviations, shapes (n,)."""
-    predicted = predict_inputs(model, inputs)
-    return predicted.mean(), predicted.std()
+    return Importances(tuple(names), means, spreads, rows)
 
 
 def _other_rows(n_rows: int, rng: np.random.Generator) -> Indices:

@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Indices
 from ssgp._utils.checks import check_count
-from ssgp.distributions.pipeline import steps_of
+from ssgp.distributions.pipeline import encoder_of, steps_of
 from ssgp.tables.arrow_columns import Column, family, is_array, to_table
-from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encodings import ColumnEncoding, Dropped
 
 __all__ = ["InputTable", "draw_rows"]
@@ -62,8 +61,7 @@ class InputTable:
         rows: Indices,
         feature_names: Sequence[str] | None,
     ) -> "InputTable":
-        first = steps_of(model)[0]
-        encoder = first if isinstance(first, TableEncoder) else getattr(first, "encoder_", None)
+        first, encoder = steps_of(model)[0], encoder_of(model)
         columns = [] if encoder is None else encoder.columns_
         if is_array(X):
             array = np.asarray(X)
