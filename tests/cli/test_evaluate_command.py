@@ -180,7 +180,7 @@ class TestCalibrate:
         assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.05)
 
     def test_large_tables_are_sampled_as_they_are_read(self, folder, monkeypatch):
-        sizes, transform = [], ssgp.TableEncoder.transform
+        sizes, transform = [], ssgp.TableEncoder.encoded
 
         def counted(encoder, X):
             sizes.append(X.num_rows)
@@ -188,7 +188,7 @@ class TestCalibrate:
 
         monkeypatch.setattr("ssgp.cli.evaluate_command.MOST_ROWS", 100)
         monkeypatch.setattr("ssgp.tables.files.TableSource.batches.__defaults__", (None, 64))
-        monkeypatch.setattr("ssgp.TableEncoder.transform", counted)
+        monkeypatch.setattr("ssgp.TableEncoder.encoded", counted)
         path = folder / "sampled"
         code, out, _ = run("evaluate", folder / "m", folder / "new.csv", "--calibrate", "--out", path)
         assert (code, max(sizes)) == (0, 100)

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
@@ -43,14 +44,14 @@ class TestPredict:
         new = pq.read_table(folder / "new.parquet")
         csv.write_csv(new.slice(0, 200), tmp_path / "1.csv")
         csv.write_csv(new.slice(200), tmp_path / "2.csv")
-        sizes, transform = [], ssgp.TableEncoder.transform
+        sizes, encoded = [], ssgp.TableEncoder.encoded
 
         def counted(encoder, X):
             sizes.append(X.num_rows)
-            return transform(encoder, X)
+            return encoded(encoder, X)
 
         monkeypatch.setattr("ssgp.tables.files.TableSource.batches.__defaults__", (None, 64))
-        monkeypatch.setattr("ssgp.TableEncoder.transform", counted)
+        monkeypatch.setattr("ssgp.TableEncoder.encoded", counted)
         path = folder / "streamed.parquet"
         assert run("predict", folder / "m", tmp_path, "--keep", "all", "--out", path)[0] == 0
         monkeypatch.undo()
@@ -59,6 +60,21 @@ class TestPredict:
         assert found.column_names == [*new.column_names, "mean"]
         assert found["id"].to_pylist() == new["id"].to_pylist()
         np.testing.assert_allclose(found["mean"], model.predict(new), rtol=1e-12, atol=1e-12)
+
+    def test_times_may_be_written_in_another_way_and_are_kept_as_they_are(self, folder, model, tmp_path):
+        new = pq.read_table(folder / "new.parquet")
+        days = pd.to_datetime(new["when"].to_pandas())
+        frame = new.to_pandas()
+        for order in ("%Y-%m-%d %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%B %d, %Y %I:%M:%S %p"):
+            texts = days.dt.strftime(order)
+            frame.assign(when=texts).to_csv(tmp_path / "t.csv", index=False)
+            code, _, err = run(
+                "predict", folder / "m", tmp_path / "t.csv", "--keep", "when", "--out", tmp_path / "p.csv"
+            )
+            assert code == 0, err
+            found = pd.read_csv(tmp_path / "p.csv")
+            assert found["when"].tolist() == texts.tolist()
+            np.testing.assert_allclose(found["mean"], model.predict(new), rtol=1e-6)
 
     def test_keys_of_several_files_need_not_look_alike(self, folder, tmp_path):
         rows = (folder / "new.csv").read_text(encoding="utf-8").splitlines()

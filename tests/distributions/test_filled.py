@@ -194,7 +194,7 @@ def test_a_model_without_kept_rows_has_none_in_its_file(tmp_path):
     model = small_forest(n_trees=2, max_iter=10, encoder=ssgp.TableEncoder(kept_rows=0)).fit(X, target(X, 2))
     model.save(tmp_path / "model")
     with safe_open(tmp_path / "model", framework="np") as file:
-        rows = [name for name in file.keys() if "donors" in name]  # noqa: SIM118  of no mapping
+        rows = [name for name in file.keys() if "donors" in name]
     assert not rows
     with pytest.warns(UserWarning, match="may be too narrow"):
         ssgp.load(tmp_path / "model").predict(new)

@@ -14,6 +14,7 @@ import ssgp
 from ssgp.tables.text_reading import read_text
 
 N_ROWS = 300
+LATE = datetime(2024, 9, 30, 15, 4, 5, 250_000)
 
 
 def reading(values, dates="auto") -> Any:
@@ -28,6 +29,17 @@ def reading(values, dates="auto") -> Any:
         (["1.2.2024", "3.4.2024 05:06"], "dayfirst", [datetime(2024, 2, 1), datetime(2024, 4, 3, 5, 6)]),
         (["1/2/2024", "13/4/2024"], "dayfirst", [datetime(2024, 2, 1), datetime(2024, 4, 13)]),
         (["1/2/2024", "4/13/2024"], "monthfirst", [datetime(2024, 1, 2), datetime(2024, 4, 13)]),
+        (
+            ["1/2/2024 1:05 PM", "4/13/2024 12:30 a.m."],
+            "monthfirst",
+            [datetime(2024, 1, 2, 13, 5), datetime(2024, 4, 13, 0, 30)],
+        ),
+        (["2024/1/5", "2024.12.31 9:05"], "times", [datetime(2024, 1, 5), datetime(2024, 12, 31, 9, 5)]),
+        (["31 Jan 2024", "1-FEB-2024"], "times", [datetime(2024, 1, 31), datetime(2024, 2, 1)]),
+        (["May 1, 2024", "Sept. 30, 2024, 3:04:05.25 pm"], "times", [datetime(2024, 5, 1), LATE]),
+        (["$1,200.50", "-$3", "$ 4"], "numbers", [1200.5, -3.0, 4.0]),
+        (["12%", "3.5 %"], "numbers", [0.12, 0.035]),
+        (["1,234", "12,345,678", "7"], "numbers", [1234.0, 12_345_678.0, 7.0]),
     ],
 )
 def test_text_is_what_it_says(texts, how, values):
@@ -56,6 +68,13 @@ def test_times_in_a_zone_are_the_same_instants():
         [".", "e5", "+"],
         ["", None],
         ["1", "2", "?"] * 20,
+        ["12%", "3"],
+        ["0,125", "1,250"],
+        ["1,23", "4,56"],
+        ["$", "%"],
+        ["2024-01-01 25:00"],
+        ["31 Foo 2024"],
+        ["1/2/2024 13:05 PM", "13/1/2024"],
     ],
     ids=str,
 )
@@ -73,6 +92,23 @@ def test_a_few_values_may_be_no_numbers():
     assert (found.n_unreadable, found.n_present, found.example) == (1, 100, "?")
     assert found.values.to_pylist() == [*map(float, range(99)), None]
     assert reading([*map(str, range(90)), *["?"] * 10]) is None
+
+
+def test_a_few_values_may_be_no_times():
+    days = [f"2024-03-{day:02d}" for day in range(1, 31)]
+    for texts in (days, [day.replace("-", "/") for day in days]):
+        for gap in ("unknown", "0000-00-00", "2024-02-30"):
+            found = reading([*texts, gap])
+            assert (found.how, found.n_unreadable, found.example) == ("times", 1, gap)
+            assert found.values.to_pylist() == [*(datetime(2024, 3, day) for day in range(1, 31)), None]
+
+
+@pytest.mark.parametrize("order", ["%d/%m/%Y %H:%M:%S", "%Y/%m/%d %I:%M:%S %p", "%d %b %Y %H:%M", "%B %d, %Y %I:%M %p"])
+def test_times_are_those_of_pandas(order):
+    drawn = np.random.default_rng(0).integers(-(10**9), 3 * 10**9, 500)
+    texts = pd.Series(pd.to_datetime(drawn, unit="s")).dt.strftime(order)
+    found = reading(texts.tolist())
+    assert found.values.to_pylist() == pd.to_datetime(texts, format=order).dt.to_pydatetime().tolist()
 
 
 def table(order="%Y-%m-%d", seed=0):

@@ -61,7 +61,11 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     kept = _kept_columns(options.keep, predictor, source.column_names)
     _check_names(kept, predictions.names, bool(options.keep))
     types = kept_types(given, kept) if holds_types(options.out) else {}
-    source = source.with_types({**source.types, **{name: types[name] for name in set(types) - set(predictor.inputs)}})
+    read_as = {name: types[name] for name in set(types) - set(predictor.inputs)}
+    if not holds_types(options.out):
+        # Times that are written to text as they were read from it.
+        read_as |= {name: pa.string() for name in kept if pa.types.is_timestamp(source.types.get(name, pa.string()))}
+    source = source.with_types({**source.types, **read_as})
     started = time.perf_counter()
     with output.warnings_as_messages(), told_once(), output.progress() as display:
         n_rows = write_table(_predicted_tables(predictor, source, kept, types, predictions, display), options.out)

@@ -20,6 +20,8 @@ from ssgp.stored import load
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.encodings import Dropped, OneHot, TargetMeans
 from ssgp.tables.files import TableSource
+from ssgp.tables.formats import Csv
+from ssgp.tables.text_reading import READINGS
 
 __all__ = ["Predictor", "check_model_file", "load_predictor"]
 
@@ -93,6 +95,8 @@ class Predictor:
         if self.encoder is not None:
             families |= {name: self.encoder.families_[name] for name in self.inputs}
             families |= dict.fromkeys(set(self.encoder.text_columns) & set(self.inputs), "text")
+        # As in other tables, text is read by the encoder: it may be written in another way than it was in fit.
+        families |= dict.fromkeys([name for name in _text_columns(source) if families.get(name) in READINGS], "text")
         if target is not None:
             families[target] = self.notes.target_holds or "numbers"
         types = {name: CSV_TYPES.get(family, pa.string()) for name, family in families.items()}
@@ -113,6 +117,12 @@ class Predictor:
     def with_jobs(self, jobs: int | None) -> "Predictor":
         """The same model, on so many threads."""
         return self if jobs is None else self.with_regressor(_with_jobs(self.regressor, jobs))
+
+
+def _text_columns(source: TableSource) -> list[str]:
+    """Columns that are text at the beginning of a text file."""
+    schemas = [file.schema({}) for file in source.files if isinstance(file.format, Csv)]
+    return [field.name for schema in schemas for field in schema if field.type == pa.string()]
 
 
 def _large_codes(encoder: TableEncoder) -> list[str]:

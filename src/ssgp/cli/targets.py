@@ -8,6 +8,7 @@ from ssgp._utils.arrays import Array
 from ssgp._utils.checks import is_number
 from ssgp.cli.errors import CommandError
 from ssgp.tables.arrow_columns import Column, family, numbers
+from ssgp.tables.text_reading import read_text
 
 __all__ = ["numeric_values"]
 
@@ -18,6 +19,10 @@ NUMERIC = ("numbers", "truth values", "durations", "nothing")
 def numeric_values(column: Column, name: str, role: str = "the target") -> Array:
     """A column as floats, NaN where a value is missing; an error if it cannot have the role, such as the target."""
     holds = family(column.type)
+    if holds == "text":
+        reading = read_text(column, "auto")
+        if reading is not None and reading.how == "numbers" and not reading.n_unreadable:
+            return numbers(reading.values, name)
     if holds not in NUMERIC:
         texts = [text for text in map(_as_text, column) if text]
         example = next((text for text in texts if not is_number(text)), next(iter(texts), None))

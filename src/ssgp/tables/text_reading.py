@@ -1,5 +1,6 @@
 """Columns of text whose values read as numbers or dates, as those columns."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,26 +9,27 @@ import pyarrow as pa
 
 from ssgp._utils.arrays import Mask
 from ssgp.tables.arrow_columns import Column, compute
+from ssgp.tables.time_texts import ORDERS, order_parts, parsed_times
 
 __all__ = ["ORDERS", "READINGS", "TextReading", "read_as", "read_text"]
 
-# Which of day and month is first where the year is last,
-ORDERS = ("dayfirst", "monthfirst")
-# and all ways to read text.
+# All ways to read text.
 READINGS = ("numbers", "times", "times with a time zone", *ORDERS)
 
-# Codes such as 007 are names, and no numbers.
-NUMBER = r"^[+-]?([1-9]\d*|0)?(\.\d*)?([eE][+-]?\d+)?$"
-DIGIT_FIRST = r"^[+-]?\.?\d"
+# Codes such as 007 are names, and no numbers; 1,250.50, $3 and 12 % are numbers.
+PLAIN = r"(?:[1-9]\d*|0)?(?:\.\d*)?(?:[eE][+-]?\d+)?"
+IN_THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?"
+CURRENCY = "[$\N{EURO SIGN}\N{POUND SIGN}\N{YEN SIGN}]"
+NUMBER = rf"^(?P<sign>[+-]?)(?P<before>{CURRENCY}?) ?(?P<digits>{PLAIN}|{IN_THOUSANDS}) ?(?P<after>(?:%|{CURRENCY})?)$"
+DIGIT_FIRST = r"^\.?\d"
+PERCENT = "%"
 DATE = r"\d{4}-\d{2}-\d{2}"
 CLOCK = r"[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
 TIME = rf"^{DATE}({CLOCK})?$"
 TIME_IN_ZONE = rf"^{DATE}{CLOCK}(Z|[+-]\d{{2}}(:?\d{{2}})?)$"
-DAY_AND_MONTH = r"(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second>\d{1,2})[/.-](?P<year>\d{4})"
-YEAR_LAST = rf"^{DAY_AND_MONTH}(?P<clock>(?:[T ]\d{{2}}:\d{{2}}(?::\d{{2}})?)?)$"
-# Share of the values that may be no numbers where all others are, of more different numbers than categories have.
+# Share of the values that may be no numbers, or times, where all others are: more different ones than categories have.
 MOST_UNREADABLE = 0.05
-LEAST_NUMBERS = 10
+LEAST_READINGS = 10
 MOST_MONTHS = 12
 # Values, none of which can be read, that are no numbers, whatever fit has seen.
 LEAST_REFUSED = 20
@@ -59,7 +61,7 @@ class TextReading:
 def read_text(column: Column, dates: str) -> TextReading | None:
     """Text as numbers or times, None where it reads as neither.
 
-    All values have to be times for that, and all but a twentieth numbers. `dates` is one of `ORDERS`, or "auto" where
+    All but a twentieth of the values have to be. `dates` is one of `ORDERS`, or "auto" where
     days beyond the twelfth, or dots, tell which it is.
     """
     texts = _Texts(column)
@@ -101,7 +103,7 @@ class _Texts:
 
     def possible_orders(self) -> list[str]:
         """Orders of day and month that all dates may have."""
-        parts = compute.extract_regex(self._texts, YEAR_LAST).drop_null()
+        parts = order_parts(self._texts)
         if not len(parts):
             return []
         first, second = (np.array(compute.struct_field(parts, name).cast(pa.int64())) for name in ("first", "second"))
@@ -134,20 +136,38 @@ class _Texts:
         """Whether so many values can be read that the column is one of numbers, or of times."""
         if not reading.n_unreadable:
             return True
-        many = len(compute.unique(reading.values)) > LEAST_NUMBERS
-        return reading.how == "numbers" and many and reading.n_unreadable <= MOST_UNREADABLE * reading.n_present
+        many = len(compute.unique(reading.values)) > LEAST_READINGS
+        return many and reading.n_unreadable <= MOST_UNREADABLE * reading.n_present
 
     def _numbers(self) -> tuple[Any, Mask]:
-        readable = self._matches(NUMBER) & self._matches(DIGIT_FIRST)
-        return self._only(readable).cast(pa.float64()), readable
+        """Numbers, all with the same sign of a currency, or in percent, or all without."""
+        parts = compute.extract_regex(self._texts, NUMBER)
+        sign, before, digits, after = (compute.struct_field(parts, i) for i in range(4))
+        readable = np.array(compute.fill_null(compute.match_substring_regex(digits, DIGIT_FIRST), False))
+        units = compute.binary_join_element_wise(before, after, pa.scalar("", before.type)).to_pylist()
+        counts = Counter[str]()
+        for unit, count in zip(np.array(units, dtype=object)[readable], self._counts[readable], strict=True):
+            counts[unit] += int(count)
+        unit = counts.most_common(1)[0][0] if counts else ""
+        readable &= np.array([other == unit for other in units], dtype=bool)
+        plain = compute.binary_join_element_wise(
+            sign, compute.replace_substring(digits, ",", ""), pa.scalar("", sign.type)
+        )
+        values = plain.take(pa.array(np.arange(len(readable)), mask=~readable)).cast(pa.float64())
+        return compute.divide(values, 100.0) if unit == PERCENT else values, readable
 
     def _times(self, how: str) -> tuple[Any, Mask]:
         if how in ORDERS:
-            readable = self._matches(YEAR_LAST)
-            return _year_first(self._only(readable), how).cast(pa.timestamp("us")), readable
+            return parsed_times(self._texts, how)
         in_zone = how == "times with a time zone"
         readable = self._matches(TIME_IN_ZONE if in_zone else TIME)
-        return self._only(readable).cast(pa.timestamp("us", "UTC" if in_zone else None)), readable
+        if not in_zone and not readable[self._counts > 0].all():
+            return parsed_times(self._texts)
+        try:
+            return self._only(readable).cast(pa.timestamp("us", "UTC" if in_zone else None)), readable
+        except pa.ArrowInvalid:
+            # A date that there is not.
+            return parsed_times(self._texts)
 
     def _matches(self, pattern: str) -> Mask:
         return compute.match_substring_regex(self._texts, pattern).to_numpy(zero_copy_only=False)
@@ -155,13 +175,3 @@ class _Texts:
     def _only(self, readable: Mask) -> Any:  # noqa: ANN401  pyarrow.Array has no annotations
         """The values that can be read, null for others."""
         return self._texts.take(pa.array(np.arange(len(readable)), mask=~readable))
-
-
-def _year_first(texts: Any, order: str) -> Any:  # noqa: ANN401
-    """Dates as ISO 8601 writes them."""
-    parts = compute.extract_regex(texts, YEAR_LAST)
-    first, second, year, clock = (compute.struct_field(parts, name) for name in ("first", "second", "year", "clock"))
-    day, month = (first, second) if order == "dayfirst" else (second, first)
-    padded = [compute.utf8_lpad(part, 2, "0") for part in (month, day)]
-    date = compute.binary_join_element_wise(year, *padded, pa.scalar("-", pa.large_string()))
-    return compute.binary_join_element_wise(date, clock, pa.scalar("", pa.large_string()))
