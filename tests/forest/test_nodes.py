@@ -10,7 +10,8 @@ from ssgp.forest.tree import TreeShape, TreeSkeleton
 from ssgp.forest.tree_stack import TreeStack
 from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocks import Rows
-from ssgp.rows.row_tables import MemoryTable, SortedRows
+from ssgp.rows.leaf_runs import SortedRows
+from ssgp.rows.row_tables import MemoryTable
 
 RIDGE = 0.7
 SHAPE = TreeShape(8, (4, 2, 1))

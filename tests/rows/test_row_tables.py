@@ -10,8 +10,9 @@ from ssgp._utils.sampling import random_rows
 from ssgp.engine.workers import ThreadWorkers
 from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocks import Rows
+from ssgp.rows.leaf_runs import SortedRows
 from ssgp.rows.row_files import RowFile
-from ssgp.rows.row_tables import FileTable, MemoryTable, SortedRows, TrainingRows
+from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
 
 N_ROWS, N_INPUTS, N_LEAVES = 5000, 3, 32

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,8 +51,8 @@ from ssgp.forest.target_choice import ChoosingRows, choose_map
 from ssgp.forest.targets import Target, TargetOptions, allowed_by, check_allowed, possible_maps
 from ssgp.rows.isolated_values import clean_range
 from ssgp.rows.repeats import repeats_together
-from ssgp.rows.row_files import RowFile, gathered
-from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
+from ssgp.rows.row_files import RowFile, StoredTable, gathered
+from ssgp.rows.row_tables import FileTable, MemoryTable, RowTable, TrainingRows
 from ssgp.rows.standardizer import Standardizer
 from ssgp.rows.target_maps import TargetMap
 from ssgp.saving.checkpoints import Checkpoint
@@ -69,6 +69,9 @@ PREDICT_ROWS = 1 << 17
 PREDICT_ROWS_PER_THREAD = 1 << 14
 # What predictions are.
 ForestDistribution = StudentMixture | FilledDistribution | MappedDistribution
+# Rows that are not in memory, and what makes a table of them that trees can be fitted to.
+Stored = TypeVar("Stored", bound=StoredTable)
+MakeTable = Callable[[Stored, Standardizer, int, Callable[[int], Any]], RowTable]
 # Settings that change nothing in what is learned.
 NOT_IN_THE_MODEL = {"average_prunings", "encoder", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
@@ -385,23 +388,48 @@ default="squared-exponential"
             columns_unchanged_on_error(self),
             self._gathered(batches, n_rows, folder, labels) as file,
         ):
-            shares = self._shares(file.n_inputs)
-            if file.n_rows <= shares.sampled_rows:
-                label = file.labels_of(np.arange(file.n_rows)) if file.labelled else None
-                return self._fit_rows(*file.read(0, file.n_rows), self.keep_rows, budget, label, labels.kind)
-            seed, places = self._draw_sample(file.n_rows, shares, budget)
-            X, y, weight = file.take(places)
-            labels_of_sample = file.labels_of(places) if file.labelled else None
-            groups = labels_of_sample if labels.kind == "groups" else None
-            chosen_by = ChoosingRows.of(X, y, weight, groups, np.arange(len(y)))
-            units = self._choose_units(X, y, weight, chosen_by, seed, budget, places, file.extremes)
-            del X, y, weight, chosen_by
-            sizes = self._sizes(file.n_rows, file.n_inputs, None)
-            n_fitted = sizes.n_trees * file.n_rows * (1 + sizes.refits(file.n_rows))
-            training = TrainingRows.of(FileTable(file, units, shares.part_bytes, RowCounter(n_fitted)), places)
-            if labels_of_sample is not None:
-                training = training.labelled(labels.kind, labels_of_sample, file.labels)
-            self._fit_table(training, units, seed, budget)
+            return self._fit_stored(file, FileTable, budget, labels.kind)
+
+    def _fit_stored(
+        self,
+        stored: Stored,
+        make_table: MakeTable[Stored],
+        budget: Budget,
+        kind: LabelKind | None = None,
+    ) -> Self:
+        """Fit to rows that are not in memory, in the user's units, checked and in numbers.
+
+        Parameters
+        ----------
+        stored : StoredTable
+            The rows.
+        make_table : callable
+            Takes them, their units, bytes that sorted rows may take, and who is told how many rows have been fitted,
+            to a table that trees can be fitted to.
+        budget : Budget
+            Time, and what is kept.
+        kind : "groups", "time" or None
+            What their labels are.
+        """
+        shares = self._shares(stored.n_inputs)
+        if stored.n_rows <= shares.sampled_rows:
+            label = stored.labels_of(np.arange(stored.n_rows)) if stored.labelled else None
+            return self._fit_rows(*stored.read(0, stored.n_rows), self.keep_rows, budget, label, kind)
+        seed, places = self._draw_sample(stored.n_rows, shares, budget)
+        X, y, weight = stored.take(places)
+        labels_of_sample = stored.labels_of(places) if stored.labelled else None
+        groups = labels_of_sample if kind == "groups" else None
+        chosen_by = ChoosingRows.of(X, y, weight, groups, np.arange(len(y)))
+        units = self._choose_units(X, y, weight, chosen_by, seed, budget, places, stored.extremes)
+        sample = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+        del X, y, weight, chosen_by
+        sizes = self._sizes(stored.n_rows, stored.n_inputs, None)
+        n_fitted = sizes.n_trees * stored.n_rows * (1 + sizes.refits(stored.n_rows))
+        table = make_table(stored, units, shares.part_bytes, RowCounter(n_fitted))
+        training = TrainingRows(sample, table, places)
+        if labels_of_sample is not None:
+            training = training.labelled(kind, labels_of_sample, stored.labels)
+        self._fit_table(training, units, seed, budget)
         return self
 
     @contextmanager

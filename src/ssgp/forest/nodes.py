@@ -19,7 +19,8 @@ from ssgp.forest.branches import FEATURES_AT_ONCE, BranchSolver, Regressions
 from ssgp.forest.leaf_features import LeafFeatures, StackedFeatures
 from ssgp.forest.node_arrays import NodeArrays
 from ssgp.forest.tree import Level, SpectralTree, TreeShape, TreeSkeleton
-from ssgp.rows.row_tables import LeafPart, MemoryTable, RowTable, SortedRows
+from ssgp.rows.leaf_runs import SortedRows
+from ssgp.rows.row_tables import LeafPart, MemoryTable, RowTable
 from ssgp.saving.contents import array
 from ssgp.saving.kinds import stored
 
@@ -94,7 +95,7 @@ def fit_tree(
     workers, shape = workers or ThreadWorkers(), skeleton.shape
     signs = sketch_signs(n_sketches, skeleton.features.n_features, skeleton.seed)
     solve = partial(_solve_part, skeleton.features, shape, ridge, signs, shrink, leave_out)
-    parts = workers.map(solve, table.by_leaf(skeleton.partition, shape.leaves_per_branch, workers))
+    parts = table.map_by_leaf(solve, skeleton.partition, shape.leaves_per_branch, workers)
     arrays = [NodeArrays.concatenate(level) for level in zip(*(solved for solved, _ in parts), strict=True)]
     levels = [level for a, size in zip(arrays, shape.leaves_per_node, strict=True) for level in a.levels(size, 1)]
     rows, leaves, errors = (

@@ -1,8 +1,9 @@
 """Tables whose rows are on a card, where they are sorted by leaf for one tree after the other."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,9 +14,12 @@ from ssgp.engine.on_card.descent import descend
 from ssgp.engine.workers import Workers
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows
-from ssgp.rows.row_tables import LeafPart, RowTable, SortedRows
+from ssgp.rows.leaf_runs import SortedRows
+from ssgp.rows.row_tables import LeafPart, RowTable, SharedOut
 
 __all__ = ["CardRows", "CardTable", "leaves_of_rows", "rows_on_card"]
+
+Result = TypeVar("Result")
 
 # Rows may take this share of a card's memory; those of larger tables come to it leaf by leaf, for each tree anew.
 ROWS_SHARE = 0.25
@@ -61,7 +65,7 @@ class CardRows:
 
 
 @dataclass(frozen=True)
-class CardTable:
+class CardTable(SharedOut):
     """A table whose rows are on a card as well.
 
     Attributes
@@ -104,9 +108,9 @@ class CardTable:
         X, y = self.card.fetch(self.X[at]), self.card.fetch(self.y[at])
         return Rows(X, y, weight, np.array([0, len(index)]))
 
-    def chunks(self) -> Iterator[Rows]:
-        """All rows in their order, as many at a time as are read together."""
-        return self.table.chunks()
+    def map_chunks(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
+        """What a function returns for all rows in their order, for as many at a time as are read together."""
+        return self.table.map_chunks(function)
 
     def checksums(self) -> list[int]:
         """Numbers that tell tables apart: of inputs, targets and weights."""
@@ -137,12 +141,12 @@ def leaves_of_rows(card: Card, partition: BisectingTree, X: Tensor) -> Tensor:
 
 def rows_on_card(card: Card, table: RowTable) -> RowTable:
     """The table with its rows on the card, where they leave room there for all else."""
-    first = next(table.chunks())
+    first = next(table.map_chunks(lambda rows: rows))
     bytes_per_row = 4 * (first.X.shape[1] + 1 + (first.weight is not None))
     if table.n_rows * bytes_per_row > ROWS_SHARE * card.memory:
         return table
     send = partial(_sent, card)
-    X, y, weight = (_joined(parts) for parts in zip(*map(send, table.chunks()), strict=True))
+    X, y, weight = (_joined(parts) for parts in zip(*table.map_chunks(send), strict=True))
     return CardTable(table, card, X, y, weight, np.empty(0, np.int64))
 
 

@@ -58,7 +58,7 @@ def repeats_together(rows: TrainingRows) -> TrainingRows:
         )
     if in_sample:
         return TrainingRows.in_random_order(_each_once(rows.sample, first, which))
-    return replace(rows, groups=keys, groups_of_table=lambda: (_row_keys(part) for part in rows.table.chunks()))
+    return replace(rows, groups=keys, groups_of_table=lambda: rows.table.map_chunks(_row_keys))
 
 
 def _each_once(rows: Rows, first: Indices, which: Indices) -> Rows:

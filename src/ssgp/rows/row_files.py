@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import WeightTotals, check_rows, check_total_weight
 from ssgp._utils.whole_file import NO_ROOM
 
-__all__ = ["RecordFile", "RowFile", "gathered"]
+__all__ = ["RecordFile", "RowFile", "StoredTable", "gathered"]
 
 # Bytes that are read at a time where a file is searched.
 CHUNK_BYTES = 1 << 24
@@ -74,6 +74,48 @@ class RecordFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class StoredTable(Protocol):
+    """A training table in the user's units that is not in memory.
+
+    Attributes
+    ----------
+    n_inputs : int
+        d.
+    labelled : bool
+        Whether rows have labels.
+    total : float
+        How many rows the table counts for.
+    extremes : tuple of float
+        The least and the largest target.
+    """
+
+    n_inputs: int
+    labelled: bool
+    total: float
+    extremes: tuple[float, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    def read(self, start: int, stop: int) -> tuple[Array, Array, Array | None]:
+        """Inputs, targets and weights of neighbouring rows."""
+        ...
+
+    def take(self, index: Indices) -> tuple[Array, Array, Array | None]:
+        """Inputs, targets and weights of the rows of these numbers, in that order."""
+        ...
+
+    def labels_of(self, index: Indices) -> Array:
+        """Labels of the rows of these numbers, in that order."""
+        ...
+
+    def labels(self) -> Iterator[Array]:
+        """Labels of all rows, in parts."""
+        ...
 
 
 class RowFile:

@@ -4,11 +4,12 @@ Either way a tree gets its rows sorted by leaf, some branches at a time, and tho
 table: the models are the same to the last bit.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,16 @@ from ssgp.engine.freed_memory import give_back
 from ssgp.engine.workers import Workers
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows, block_order
+from ssgp.rows.leaf_runs import SortedRows, gather_runs, run_record, sort_run
 from ssgp.rows.row_files import RecordFile, RowFile
 from ssgp.rows.row_groups import folds_of_groups, folds_of_rows
 from ssgp.rows.row_order import parts_in_time
 from ssgp.rows.shared_rows import SharedRows, shared_rows
 from ssgp.rows.standardizer import Standardizer
 
-__all__ = ["FileTable", "LeafPart", "LeafRows", "MemoryTable", "RowTable", "SortedRows", "TrainingRows"]
+__all__ = ["FileTable", "LeafPart", "LeafRows", "MemoryTable", "RowTable", "SharedOut", "TrainingRows"]
+
+Result = TypeVar("Result")
 
 # Rows that are sorted at a time, at most. Fewer, of a file, are a multiple of what partitions look at together.
 CHUNK = 1 << 18
@@ -35,29 +39,6 @@ CHUNK = 1 << 18
 PART_ROWS = 1 << 16
 # More rows of a part in time make a calibration no better.
 MOST_OF_A_PART = 20_000
-
-
-@dataclass(frozen=True)
-class SortedRows:
-    """Rows of some neighbouring leaves.
-
-    Attributes
-    ----------
-    first_leaf : int
-        The first of the leaves.
-    rows : Rows
-        A leaf is a block.
-    index : int array of shape (n,)
-        Their numbers in the table.
-    """
-
-    first_leaf: int
-    rows: Rows
-    index: Indices
-
-    def load(self) -> "SortedRows":
-        """The rows, which are there."""
-        return self
 
 
 @dataclass(frozen=True)
@@ -115,8 +96,8 @@ class RowTable(Protocol):
         """Rows of these numbers, in that order, as one block."""
         ...
 
-    def chunks(self) -> Iterator[Rows]:
-        """All rows in their order, as many at a time as are read together."""
+    def map_chunks(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
+        """What a function returns for all rows in their order, for as many at a time as are read together."""
         ...
 
     def checksums(self) -> list[int]:
@@ -127,13 +108,41 @@ class RowTable(Protocol):
         """Rows that are not held out, from the first leaf to the last; no branch of so many leaves is torn apart."""
         ...
 
+    def map_by_leaf(
+        self,
+        function: Callable[[LeafPart], Result],
+        partition: BisectingTree,
+        leaves_per_branch: int,
+        workers: Workers,
+    ) -> list[Result]:
+        """What a function returns for each part of `by_leaf`, shared out to the workers, or to where the rows are."""
+        ...
+
+
+class SharedOut(ABC):
+    """A table whose rows come to whoever works on them."""
+
+    @abstractmethod
+    def by_leaf(self, partition: BisectingTree, leaves_per_branch: int, workers: Workers) -> Iterator[LeafPart]:
+        """Rows that are not held out, from the first leaf to the last; no branch of so many leaves is torn apart."""
+
+    def map_by_leaf(
+        self,
+        function: Callable[[LeafPart], Result],
+        partition: BisectingTree,
+        leaves_per_branch: int,
+        workers: Workers,
+    ) -> list[Result]:
+        """What a function returns for each part of `by_leaf`, shared out to the workers."""
+        return workers.map(function, self.by_leaf(partition, leaves_per_branch, workers))
+
 
 def _no_rows() -> Indices:
     return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class MemoryTable:
+class MemoryTable(SharedOut):
     """Rows in memory.
 
     Attributes
@@ -168,9 +177,9 @@ class MemoryTable:
         """Rows of these numbers, in that order, as one block."""
         return self.rows.reorder(index, np.array([0, len(index)]))
 
-    def chunks(self) -> Iterator[Rows]:
-        """All rows, which are there."""
-        yield self.rows
+    def map_chunks(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
+        """What a function returns for all rows, which are there."""
+        yield function(self.rows)
 
     def checksums(self) -> list[int]:
         """Checksums of inputs, targets and weights."""
@@ -223,7 +232,7 @@ def _shared(table: MemoryTable) -> Iterator[MemoryTable]:
 
 
 @dataclass(frozen=True)
-class FileTable:
+class FileTable(SharedOut):
     """Rows in a file.
 
     Attributes
@@ -264,16 +273,20 @@ class FileTable:
         """Rows of these numbers, in that order, as one block."""
         return self._standardized(*self.file.take(index))
 
-    def chunks(self) -> Iterator[Rows]:
-        """All rows in their order, standardised."""
+    def map_chunks(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
+        """What a function returns for all rows in their order, standardised."""
         for start in range(0, self.n_rows, self._chunk):
-            yield self._standardized(*self.file.read(start, start + self._chunk))
+            yield function(self._standardized(*self.file.read(start, start + self._chunk)))
 
     def checksums(self) -> list[int]:
         """Checksums of inputs, targets and weights, standardised: those of the same table in memory."""
         sums = [0, 0, 0]
-        for rows in self.chunks():
-            sums = [checksum(*pair) for pair in zip((rows.X, rows.y, rows.weight), sums, strict=True)]
+
+        def add(rows: Rows) -> None:
+            sums[:] = [checksum(*pair) for pair in zip((rows.X, rows.y, rows.weight), sums, strict=True)]
+
+        for _ in self.map_chunks(add):
+            pass
         return sums
 
     def by_leaf(self, partition: BisectingTree, leaves_per_branch: int, workers: Workers) -> Iterator[SortedRows]:
@@ -287,7 +300,7 @@ class FileTable:
             places = np.array([self._append_run(runs, start, partition, ends) for start in starts])
             for part in range(n_parts):
                 pieces = [runs.read(int(first), int(last)) for first, last in places[:, part : part + 2]]
-                sorted_rows = _sorted(np.concatenate(pieces), int(ends[part]), int(ends[part + 1]))
+                sorted_rows = gather_runs(pieces, int(ends[part]), int(ends[part + 1]))
                 yield sorted_rows
                 give_back()
                 self.after_rows(len(sorted_rows.index))
@@ -295,9 +308,7 @@ class FileTable:
     @property
     def _record(self) -> np.dtype:
         """Type of a row on its way to its leaf."""
-        columns: list[Any] = [("leaf", np.int32), ("index", np.int64)]
-        columns += [("x", np.float32, (self.file.n_inputs,)), ("y", np.float32)]
-        return np.dtype([*columns, *[("weight", np.float32)] * self.file.weighted])
+        return run_record(self.file.n_inputs, self.file.weighted)
 
     @property
     def _chunk(self) -> int:
@@ -308,18 +319,11 @@ class FileTable:
     def _append_run(self, runs: RecordFile, start: int, partition: BisectingTree, ends: Indices) -> Indices:
         """Write a chunk of rows sorted by leaf; return where its parts begin and end."""
         rows = self._standardized(*self.file.read(start, start + self._chunk))
-        leaf = partition.assign(rows.X)
-        first, last = np.searchsorted(self.held_out, [start, start + len(leaf)])
-        leaf[self.held_out[first:last] - start] = partition.n_blocks
-        order = np.argsort(leaf, kind="stable")[: len(leaf) - (last - first)]
-        run = np.empty(len(order), runs.record)
-        run["leaf"], run["index"], run["x"], run["y"] = leaf[order], start + order, rows.X[order], rows.y[order]
-        if rows.weight is not None:
-            run["weight"] = rows.weight[order]
+        run, places = sort_run(rows, start, partition, self.held_out, ends)
         began = runs.n_records
         runs.append(run)
         give_back()
-        return began + np.searchsorted(leaf[order], ends)
+        return began + places
 
     def _standardized(self, X: Array, y: Array, weight: Array | None) -> Rows:
         return self.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
@@ -447,12 +451,3 @@ class TrainingRows:
             found.append(start + np.flatnonzero(chosen(part)))
             start += len(part)
         return np.concatenate(found)
-
-
-def _sorted(records: NDArray[Any], first_leaf: int, end_leaf: int) -> SortedRows:
-    """Rows of some leaves, gathered from runs that are sorted each."""
-    order, bounds = block_order(records["leaf"] - first_leaf, end_leaf - first_leaf)
-    records = records[order]
-    weight = records["weight"].copy() if "weight" in (records.dtype.names or ()) else None
-    rows = Rows(np.ascontiguousarray(records["x"]), records["y"].copy(), weight, bounds)
-    return SortedRows(first_leaf, rows, records["index"].copy())
