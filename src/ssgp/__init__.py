@@ -52,7 +52,7 @@ _HOMES = {
     "recalibrate": "distributions",
     "save": "saving",
 }
-_SUBMODULES = {"bases", "datasets", "metrics", "plot", "report", "saved_models", "table_files"}
+_SUBMODULES = {"bases", "dask", "datasets", "metrics", "plot", "report", "saved_models", "table_files"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import fit_checks
 from ssgp import SpectralForestRegressor
 from ssgp._utils.progress import observed
 from ssgp.forest.builder import LEAST_FITTED_ROWS
@@ -14,23 +15,19 @@ from ssgp.forest.sizes import MemoryShares
 
 pytestmark = pytest.mark.slow
 
-N_ROWS = 6000
+N_ROWS = fit_checks.N_ROWS
 SETTINGS: dict[str, Any] = {"n_trees": 3, "max_iter": 60, "random_state": 0}
 
 
 @pytest.fixture
-def table(rng):
-    """Rows sorted by an input, as in many files."""
-    X = rng.normal(size=(N_ROWS, 3)) * [1.0, 100.0, 0.01] + [0.0, 1e5, 0.0]
-    X = X[np.argsort(X[:, 0])]
-    return X, np.sin(2 * X[:, 0]) + X[:, 1] / 100 + 0.1 * rng.normal(size=N_ROWS)
+def table():
+    return fit_checks.sorted_rows()
 
 
 @pytest.fixture
 def small_parts(monkeypatch):
     """As if these rows were many."""
-    monkeypatch.setattr("ssgp.forest.sizes.LEAST_SAMPLED", 2500)
-    monkeypatch.setattr("ssgp.forest.sizes.MOST_SAMPLED", 2500)
+    fit_checks.learn_from_few_rows(monkeypatch)
     monkeypatch.setattr("ssgp.rows.row_tables.CHUNK", 1000)
     monkeypatch.setattr("ssgp.rows.row_files.CHUNK_BYTES", 30_000)
 
@@ -40,19 +37,23 @@ def in_batches(*columns, size=1100):
         yield tuple(column[start : start + size] for column in columns)
 
 
-def assert_same_model(model, other, X):
-    np.testing.assert_array_equal(model.predict_interval(X), other.predict_interval(X))
-    np.testing.assert_array_equal(model.predict(X), other.predict(X))
-    assert model.n_rows_ == other.n_rows_
-    np.testing.assert_allclose(model.bound_trace_, other.bound_trace_, rtol=1e-6)
+def fit(model, X, y, weight=None):
+    """In batches of a thousand rows."""
+    columns = [column for column in (X, y, weight) if column is not None]
+    return model.fit_batches(lambda: in_batches(*columns))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_is_the_fit_to_all_rows(table, weighted, rng):
-    X, y = table
-    columns = (X, y, rng.integers(0, 3, N_ROWS).astype(float)) if weighted else (X, y)
-    whole = SpectralForestRegressor(**SETTINGS).fit(*columns)
-    assert_same_model(whole, SpectralForestRegressor(**SETTINGS).fit_batches(in_batches(*columns)), X[::10])
+def test_is_the_fit_to_all_rows(weighted):
+    fit_checks.check_is_the_fit_in_memory(fit, weighted)
+
+
+def test_tables_are_encoded(small_parts):
+    fit_checks.check_tables_are_encoded(fit)
+
+
+def test_weights_of_nothing_are_refused():
+    fit_checks.check_weights_of_nothing_are_refused(fit)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -62,7 +63,7 @@ def test_of_a_large_table_too(table, weighted, small_parts, monkeypatch, rng):
     columns = (X, y, rng.integers(0, 3, N_ROWS).astype(float)) if weighted else (X, y)
     whole = SpectralForestRegressor(**SETTINGS).fit(*columns)
     monkeypatch.setattr("ssgp.forest.sizes.MemoryShares.of", smaller_parts())
-    assert_same_model(whole, SpectralForestRegressor(**SETTINGS).fit_batches(in_batches(*columns)), X[::10])
+    fit_checks.assert_same_model(whole, SpectralForestRegressor(**SETTINGS).fit_batches(in_batches(*columns)), X[::10])
 
 
 def smaller_parts():
@@ -105,12 +106,8 @@ def test_more_rows_of_a_large_table(table, small_parts):
     assert model.n_rows_ == N_ROWS + 10
 
 
-def test_frames_keep_their_names(table):
-    pandas = pytest.importorskip("pandas")
-    X, y = table
-    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    model = SpectralForestRegressor(**SETTINGS).fit_batches([(frame[:3000], y[:3000]), (frame[3000:], y[3000:])])
-    assert list(model.feature_names_in_) == ["a", "b", "c"]
+def test_columns_keep_their_names():
+    fit_checks.check_columns_keep_their_names(fit)
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was(table):

@@ -96,11 +96,11 @@ class Parquet(TableFormat):
 
     def schema(self, data: BinaryIO, types: Types) -> pa.Schema:
         """Schema at the end of the file."""
-        return self._file(data).schema_arrow.remove_metadata()
+        return self.opened(data).schema_arrow.remove_metadata()
 
     def n_rows(self, data: BinaryIO) -> int:
         """Number of rows at the end of the file."""
-        return self._file(data).metadata.num_rows
+        return self.opened(data).metadata.num_rows
 
     def unified(self, schemas: Sequence[pa.Schema], readable_as: ReadableAs) -> pa.Schema:
         """Schema that the schemas of all files can be cast to."""
@@ -108,14 +108,14 @@ class Parquet(TableFormat):
 
     def batches(self, data: BinaryIO, schema: pa.Schema, rows: int) -> Iterator[Any]:
         """Batches of a few groups of rows at a time: Arrow fetches all groups that it is given beforehand."""
-        file = self._file(data)
+        file = self.opened(data)
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
         for groups in consecutive_groups(sizes, rows):
             yield from file.iter_batches(batch_size=rows, row_groups=list(groups), columns=schema.names)
 
     def read(self, data: BinaryIO, columns: Sequence[str], types: Types) -> pa.Table:
         """All rows of these columns."""
-        return self._file(data).read(columns=list(columns))
+        return self.opened(data).read(columns=list(columns))
 
     def retyped(self, data: BinaryIO, table: pa.Table, schema: pa.Schema) -> pa.Table:
         """The table, with columns of other types cast."""
@@ -131,7 +131,9 @@ class Parquet(TableFormat):
 
         return pq.ParquetWriter(path, schema)
 
-    def _file(self, data: BinaryIO) -> Any:  # noqa: ANN401
+    @staticmethod
+    def opened(data: BinaryIO) -> Any:  # noqa: ANN401
+        """The file, of which what is at its end has been read."""
         import pyarrow.parquet as pq
 
         return pq.ParquetFile(data)

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from ssgp.tables.formats import TableFormat, Types, cast_columns, without_compression
+from ssgp.tables.formats import Parquet, TableFormat, Types, cast_columns, without_compression
 from ssgp.tables.usual_types import usual_schema, with_usual_types
 
 __all__ = ["BATCH_ROWS", "TableFile", "TableFileError", "gathered", "one_line"]
@@ -100,6 +100,16 @@ class TableFile:
             stored = (_sound(pa.Table.from_batches([batch])) for batch in self.format.batches(data, schema, rows))
             for table in gathered(stored, rows):
                 yield from _slices(cast_columns(table, schema), rows)
+
+    def row_groups(self, groups: Sequence[int], schema: pa.Schema) -> Iterator[tuple[int, pa.Table]]:
+        """Row groups of a Parquet file by their numbers, with the columns and types of a schema; errors name them."""
+        with self.opened() as data:
+            file = Parquet.opened(data)
+            for group in groups:
+                try:
+                    yield group, cast_columns(_sound(file.read_row_group(group, columns=schema.names)), schema)
+                except (pa.ArrowException, OSError, KeyError) as error:
+                    raise self._unreadable(f"row group {group}: {one_line(error)}") from error
 
     def read(self, columns: Sequence[str], types: Types) -> pa.Table:
         """All rows of these columns."""

@@ -1,0 +1,122 @@
+"""Tasks of one fit on a cluster: named, waited for, and taken back where nobody waits any more."""
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from dask.delayed import Delayed, delayed
+from distributed import Client, Future, KilledWorker, as_completed, default_client, get_client
+
+__all__ = ["Tasks", "tasks_of"]
+
+T = TypeVar("T")
+
+
+class Tasks:
+    """Tasks that a client asks a cluster for.
+
+    They are functions of modules and their arguments, and can be run again on any worker. Their names have a number
+    of their own, so that no two fits on a cluster share a task which one of them may take back.
+
+    Parameters
+    ----------
+    client : Client
+        Connected to the cluster.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client, self._token, self._n_named = client, uuid4().hex[:8], 0
+        self._lock, self._waited_for = Lock(), set[Future]()
+
+    @property
+    def n_threads(self) -> int:
+        """Threads of all workers that are there now."""
+        threads: Any = self.client.nthreads()
+        return sum(threads.values())
+
+    def call(self, name: str, function: Callable[..., Any], *arguments: Any) -> Delayed:  # noqa: ANN401
+        """A task, which may take what others return; `name` is what the dashboard calls its kind."""
+        return delayed(function, pure=False)(*arguments, dask_key_name=self._key(name))
+
+    def constant(self, name: str, value: Any) -> Delayed:  # noqa: ANN401
+        """A value that many tasks take, sent once."""
+        return delayed(value, name=self._key(name), traverse=False)
+
+    def parts(self, name: str, task: Delayed, number: int) -> list[Delayed]:
+        """Each of so many things that a task returns: workers fetch no others."""
+        return [self.call(name, operator.getitem, task, part) for part in range(number)]
+
+    def run(self, tasks: Sequence[Delayed], after: Callable[[Any], Any] = lambda result: None) -> list[Any]:
+        """Results in order; `after` is called with each, in the order in which they come."""
+        futures = self.keep(tasks)
+        place, results = {future.key: i for i, future in enumerate(futures)}, [None] * len(futures)
+        try:
+            for future, result in as_completed(futures, with_results=True):
+                results[place[future.key]] = result
+                future.release()
+                after(result)
+        except KilledWorker as error:
+            raise RuntimeError(
+                f"workers died again and again while they were busy with {error.task!r}; mostly their memory was too "
+                "small: give them more, or set max_memory lower"
+            ) from error
+        finally:
+            self.forget(futures)
+        return results
+
+    def keep(self, tasks: Sequence[Delayed]) -> list[Future]:
+        """Futures of tasks, whose results stay on the cluster until they are forgotten."""
+        futures: Any = self.client.compute(list(tasks), optimize_graph=False)
+        with self._lock:
+            self._waited_for.update(futures)
+        return futures
+
+    def forget(self, futures: Sequence[Future]) -> None:
+        """Take back what is not done, and let go of what is."""
+        unfinished = [future for future in futures if not future.done()]
+        with self._lock:
+            self._waited_for.difference_update(futures)
+        if unfinished:
+            self.client.cancel(unfinished)
+        for future in futures:
+            future.release()
+
+    def close(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            futures = list(self._waited_for)
+        self.forget(futures)
+
+    def _key(self, name: str) -> str:
+        with self._lock:
+            self._n_named += 1
+            return f"ssgp-{name}-{self._token}-{self._n_named}"
+
+
+@contextmanager
+def tasks_of(client: Client | None) -> Iterator[Tasks]:
+    """Context of a fit's tasks on the cluster of a client, by default the one that Dask would use."""
+    tasks = Tasks(_connected(client))
+    try:
+        yield tasks
+    finally:
+        tasks.close()
+
+
+def _connected(client: Client | None) -> Client:
+    if client is not None:
+        return client
+    try:
+        return default_client()
+    except ValueError:
+        pass
+    try:
+        return get_client()
+    except ValueError as error:
+        raise ValueError(
+            "there is no cluster to work on: make a client first, distributed.Client('tcp://scheduler:8786') or, for "
+            "processes on this machine, distributed.Client(), or give one as `client`"
+        ) from error
