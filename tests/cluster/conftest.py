@@ -15,13 +15,13 @@ MOST_SECONDS = 240
 @contextmanager
 def processes(n_workers, **settings):
     """A client of a cluster of so many processes on this machine, whose nannies start those anew that are killed."""
-    import dask
+    from dask import config
     from distributed import Client, LocalCluster
 
     waits = {"distributed.comm.timeouts.connect": "60s", "distributed.scheduler.worker-ttl": None}
     usual = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": "2GB"}
     with (
-        dask.config.set(waits),
+        config.set(waits),
         LocalCluster(processes=True, silence_logs=50, **(usual | settings)) as cluster,
         Client(cluster, timeout="60s") as client,
     ):

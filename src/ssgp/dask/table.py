@@ -187,7 +187,7 @@ class ClusterTable:
 
     def by_leaf(self, partition: BisectingTree, leaves_per_branch: int, workers: Workers) -> Iterator[SortedRows]:
         """Rows that are not held out, from the first leaf to the last: here, where they have to have room."""
-        yield from self.map_by_leaf(SortedRows.load, partition, leaves_per_branch, workers)
+        yield from self.map_by_leaf(_loaded, partition, leaves_per_branch, workers)
 
     def map_by_leaf(
         self,
@@ -278,6 +278,10 @@ def _sorted_by_leaf(
     rows = _standardized(columns, units)
     run, places = with_one_blas_thread(lambda rows: sort_run(rows, start, partition, held_out, ends), rows)
     return [run[first:last].copy() for first, last in pairwise(places)]
+
+
+def _loaded(part: LeafPart) -> SortedRows:
+    return part.load()
 
 
 def _solved(
