@@ -6,9 +6,9 @@ import pytest
 from ssgp.engine.cuts import (
     LINEAR_INPUTS,
     LINEAR_RIDGE,
-    _competing_inputs,
     _linear_inputs,
     _log_likelihoods,
+    competing_inputs,
     cut_directions,
 )
 
@@ -57,7 +57,7 @@ def test_linear_models_of_many_inputs_have_those_most_correlated_with_the_target
 
 
 def test_few_inputs_compete_equally_often(rng):
-    drawn = np.bincount(_competing_inputs(rng.random((20_000, 5)), None).ravel(), minlength=5) / 20_000
+    drawn = np.bincount(competing_inputs(rng.random((20_000, 5)), None).ravel(), minlength=5) / 20_000
     # Two of five: four standard errors are 0.014.
     np.testing.assert_allclose(drawn, 0.4, atol=0.014)
 
@@ -65,12 +65,12 @@ def test_few_inputs_compete_equally_often(rng):
 def test_many_inputs_compete_as_they_vary(rng):
     """The first of a race of exponential times wins in proportion to its rate; what does not vary never does."""
     variation = np.array([1.0, 0.0, 3.0, 4.0])
-    first = _competing_inputs(rng.random((20_000, 4)), np.tile(variation, (20_000, 1)))[:, 0]
+    first = competing_inputs(rng.random((20_000, 4)), np.tile(variation, (20_000, 1)))[:, 0]
     np.testing.assert_allclose(np.bincount(first, minlength=4) / 20_000, variation / 8, atol=0.014)
 
 
 def test_a_node_of_one_input_has_one_that_competes():
-    assert _competing_inputs(np.full((3, 1), 0.5), None).tolist() == [[0]] * 3
+    assert competing_inputs(np.full((3, 1), 0.5), None).tolist() == [[0]] * 3
 
 
 def test_a_cut_of_a_wide_node_sees_a_target_that_changes_its_slope(rng):

@@ -5,7 +5,7 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.wide import largest
 
-__all__ = ["cut_directions"]
+__all__ = ["competing_inputs", "cut_directions"]
 
 # Rows of a node that are looked at.
 DIRECTION_ROWS = 512
@@ -54,7 +54,7 @@ def cut_directions(X: Array, y: Array | None, rng: np.random.Generator, jitter: 
     if y is None or X.shape[1] < COMPARED_ROWS:
         return widest
     variation = None if n_inputs <= MANY_INPUTS else np.einsum("knd,knd->kd", centred, centred)
-    inputs = _competing_inputs(rng.random(widest.shape), variation)
+    inputs = competing_inputs(rng.random(widest.shape), variation)
     alone = np.zeros((*inputs.shape, n_inputs), X.dtype)
     np.put_along_axis(alone, inputs[:, :, None], 1.0, axis=2)
     candidates = np.concatenate([widest[:, None], alone], axis=1)
@@ -82,7 +82,7 @@ def _widest_in(span: Array) -> Array:
     return direction / np.where(length > 0, length, 1.0)
 
 
-def _competing_inputs(uniform: Array, variation: Array | None) -> Indices:
+def competing_inputs(uniform: Array, variation: Array | None) -> Indices:
     """Inputs drawn by uniform numbers (k, d): each as likely as another or, by a race, as they vary, shape (k, c).
 
     Of many inputs in a learned metric few vary much: cuts along the others would be cuts along noise.

@@ -272,13 +272,13 @@ class ForestBuilder:
 
         @_once_for_all_threads
         def grown() -> list[TreeSkeleton]:
-            return grow_together(grown_on, lengthscale, by_tree, shape, seeds)
+            return grow_together(grown_on, lengthscale, by_tree, shape, seeds, self.machine.partitioner)
 
         def grow(i: int) -> Callable[[], TreeSkeleton]:
             # Of trees that may run out of time each is grown when its turn comes.
             if len(grown_on.y) <= GROWN_TOGETHER and not self.budget.limited:
                 return partial(_same, grown()[i])
-            return partial(grow_skeleton, grown_on, lengthscale, by_tree[i], shape, seeds[i])
+            return partial(grow_skeleton, grown_on, lengthscale, by_tree[i], shape, seeds[i], self.machine.partitioner)
 
         return self._kept_trees(name, table, grow, by_tree, [branches(i) for i in range(n_trees)], budget)
 

@@ -10,8 +10,12 @@ from ssgp.engine.workers import ProcessWorkers, Workers
 from ssgp.forest.card_nodes import fit_tree
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
+from ssgp.rows.bisecting_tree import Partitioner
+from ssgp.rows.card_partitioner import CardPartitioner
 from ssgp.rows.card_tables import rows_on_card
 from ssgp.rows.row_tables import RowTable
+from ssgp.spectrum.card_objective import CardObjective
+from ssgp.spectrum.objectives import LocalObjective, Objective
 
 __all__ = ["CardMachine"]
 
@@ -23,9 +27,18 @@ class CardMachine:
     card: Card
     has_threads: bool = False
 
+    @property
+    def partitioner(self) -> Partitioner:
+        """What grows trees."""
+        return CardPartitioner(self.card)
+
     def at_work(self) -> AbstractContextManager[None]:
         """Context of a fit."""
         return self.card.at_work()
+
+    def objective(self, local: LocalObjective, n_frequencies: int, n_inputs: int) -> Objective:
+        """The same objective, on the card."""
+        return CardObjective(self.card, local, n_frequencies, n_inputs)
 
     @contextmanager
     def holding(self, table: RowTable, processes: ProcessWorkers | None) -> Iterator[RowTable]:

@@ -10,7 +10,7 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, fewer_if_wide, largest
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.tree import TreeShape, TreeSkeleton
-from ssgp.rows.bisecting_tree import BisectingTree, grow_tree, grow_trees
+from ssgp.rows.bisecting_tree import HOST, BisectingTree, Partitioner, grow_tree, grow_trees
 from ssgp.rows.blocks import Rows
 
 __all__ = ["grow_skeleton", "grow_together", "n_growing_rows"]
@@ -28,7 +28,12 @@ def n_growing_rows(n_inputs: int, n_leaves: int) -> int:
 
 
 def grow_skeleton(
-    rows: Rows, lengthscale: Array, features: LeafFeatures, shape: TreeShape, seeds: tuple[int, int]
+    rows: Rows,
+    lengthscale: Array,
+    features: LeafFeatures,
+    shape: TreeShape,
+    seeds: tuple[int, int],
+    partitioner: Partitioner = HOST,
 ) -> TreeSkeleton:
     """A randomised balanced tree in the learned metric.
 
@@ -44,10 +49,12 @@ def grow_skeleton(
         Leaves and levels.
     seeds : pair of int
         Seeds of the cuts and of the sketches.
+    partitioner : Partitioner
+        What grows it.
     """
     rng = np.random.default_rng(seeds[0])
     X, metric, jitter, inputs = _cut_by(rows.X, lengthscale)
-    partition, _ = grow_tree(X, shape.n_leaves, rng, metric, jitter, rows.y)
+    partition, _ = grow_tree(X, shape.n_leaves, rng, metric, jitter, rows.y, partitioner)
     return TreeSkeleton(_among(partition, inputs, len(lengthscale)), features, seeds[1], shape.leaves_per_node)
 
 
@@ -57,11 +64,12 @@ def grow_together(
     features: Sequence[LeafFeatures],
     shape: TreeShape,
     seeds: Sequence[tuple[int, int]],
+    partitioner: Partitioner = HOST,
 ) -> list[TreeSkeleton]:
     """A tree for each pair of seeds, with features of its own, all grown at once."""
     rng = np.random.default_rng([seed for seed, _ in seeds])
     X, metric, jitter, inputs = _cut_by(rows.X, lengthscale)
-    partitions = grow_trees(X, shape.n_leaves, len(seeds), rng, metric, jitter, rows.y)
+    partitions = grow_trees(X, shape.n_leaves, len(seeds), rng, metric, jitter, rows.y, partitioner)
     return [
         TreeSkeleton(_among(partition, inputs, len(lengthscale)), own_features, seed, shape.leaves_per_node)
         for partition, own_features, (_, seed) in zip(partitions, features, seeds, strict=True)

@@ -20,7 +20,7 @@ from ssgp.saving.contents import array, fixed_tuple, list_of, number
 from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS, tail_scales
 from ssgp.spectrum.learner import Learner
-from ssgp.spectrum.objectives import MOST_PARTS, LocalObjective
+from ssgp.spectrum.objectives import MOST_PARTS, LocalObjective, Objective
 from ssgp.spectrum.optimizers import Adam, EagerAdam, Optimizer
 from ssgp.spectrum.parameters import Hyperparameters, Layout, Parameters
 from ssgp.spectrum.trainer import Schedule
@@ -72,8 +72,9 @@ class FrequencyLearner:
         n_rows, seed = len(self.rows.y), self.settings.seeds.blocks
         n_blocks = max(1, round(n_rows / self.settings.sizes.block_size))
         if n_rows <= LEARNING_ROWS:
-            return Blocking("tree", n_blocks, None, seed)
-        return SampledBlocking(n_blocks, LEARNING_ROWS * n_blocks // n_rows, seed)
+            return Blocking("tree", n_blocks, None, seed, self.settings.machine.partitioner)
+        n_kept = LEARNING_ROWS * n_blocks // n_rows
+        return SampledBlocking(n_blocks, n_kept, seed, self.settings.machine.partitioner)
 
     @cached_property
     def trend_inputs(self) -> Indices | None:
@@ -91,11 +92,17 @@ class FrequencyLearner:
         plain = Hyperparameters(np.full(n_inputs, np.sqrt(n_inputs)), 1.0, 0.5)
         return Parameters.initial(layout, plain, np.random.default_rng(self.settings.seeds.start))
 
+    @cached_property
+    def _objective(self) -> Objective:
+        """What is maximised, on the machine that learns."""
+        local = LocalObjective(trend=True, trend_inputs=self.trend_inputs, threads=self._threads)
+        return self.settings.machine.objective(local, self.settings.sizes.n_frequencies, self.rows.X.shape[1])
+
     def _learner(self, kernel: str, max_iter: int) -> Learner:
         """Settings of a learning run."""
         settings = self.settings
         return Learner(
-            objective=LocalObjective(trend=True, trend_inputs=self.trend_inputs, threads=self._threads),
+            objective=self._objective,
             base=Normal(),
             learn_hyperparameters=True,
             make_optimizer=self._make_optimizer,

@@ -10,7 +10,9 @@ from ssgp.engine.on_card.cards import find_card
 from ssgp.engine.workers import ProcessWorkers, Workers
 from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
+from ssgp.rows.bisecting_tree import HOST, Partitioner
 from ssgp.rows.row_tables import MemoryTable, RowTable
+from ssgp.spectrum.objectives import LocalObjective, Objective
 
 __all__ = ["Machine", "Processor", "find_machine"]
 
@@ -22,13 +24,22 @@ class Machine(Protocol):
     ----------
     has_threads : bool
         Whether its work is shared out to threads and processes.
+    partitioner : Partitioner
+        What grows trees.
     """
 
     @property
     def has_threads(self) -> bool: ...  # noqa: D102
 
+    @property
+    def partitioner(self) -> Partitioner: ...  # noqa: D102
+
     def at_work(self) -> AbstractContextManager[None]:
         """Context of a fit."""
+        ...
+
+    def objective(self, local: LocalObjective, n_frequencies: int, n_inputs: int) -> Objective:
+        """The same objective, computed by the machine, for so many frequencies and inputs."""
         ...
 
     def holding(self, table: RowTable, processes: ProcessWorkers | None) -> AbstractContextManager[RowTable]:
@@ -54,10 +65,15 @@ class Processor:
     """The processor, by NumPy."""
 
     has_threads: bool = True
+    partitioner: Partitioner = HOST
 
     def at_work(self) -> AbstractContextManager[None]:
         """Context of a fit."""
         return nullcontext()
+
+    def objective(self, local: LocalObjective, n_frequencies: int, n_inputs: int) -> Objective:
+        """The objective itself."""
+        return local
 
     @contextmanager
     def holding(self, table: RowTable, processes: ProcessWorkers | None) -> Iterator[RowTable]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ssgp.engine.descent import descend
 from ssgp.saving.contents import array
 from ssgp.saving.kinds import stored
 
-__all__ = ["BisectingTree", "grow_tree", "grow_trees"]
+__all__ = ["HOST", "BisectingTree", "Cutter", "Partitioner", "grow_tree", "grow_trees"]
 
 # Nodes of a level are cut together, so many rows at a time,
 STACKED_ROWS = 4096
@@ -67,6 +67,84 @@ class BisectingTree:
         return BisectingTree(self.directions[: n_blocks - 1], self.thresholds[: n_blocks - 1], _layout(n_blocks)[1])
 
 
+class Cutter(Protocol):
+    """Cuts nodes of trees in two, and keeps the order that brings rows of a node together."""
+
+    @property
+    def order(self) -> Indices:
+        """Numbers of the rows, node after node and tree after tree."""
+        ...
+
+    def cut(self, begin: Indices, size: int, n_left: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Normals (k, d) and offsets (k,) that cut nodes of so many rows, which begin there in the order (k,)."""
+        ...
+
+
+class Partitioner(Protocol):
+    """What grows trees, and finds the leaves of rows."""
+
+    def cutter(self, X: Array, y: Array | None, n_trees: int, jitter: float) -> Cutter:
+        """What cuts nodes of trees of rows X (n, d), scaled by the metric, with targets (n,)."""
+        ...
+
+    def leaves(self, tree: BisectingTree, X: Array) -> Indices:
+        """Leaf of each of rows X (n, d), shape (n,)."""
+        ...
+
+
+class HostCutter:
+    """Cuts nodes some at a time, by NumPy.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, scaled by the metric.
+    y : array of shape (n,) or None
+        Their targets, by which cuts are chosen.
+    n_trees : int
+        Trees that are grown together.
+    jitter : float
+        See `cut_directions`.
+    """
+
+    def __init__(self, X: Array, y: Array | None, n_trees: int, jitter: float) -> None:
+        self._X, self._y, self._jitter = X, y, jitter
+        self._stacked_rows = fewer_if_wide(STACKED_ROWS * min(n_trees, MOST_STACKED_TREES), X.shape[1])
+        self.order = np.tile(np.arange(len(X)), n_trees)
+
+    def cut(self, begin: Indices, size: int, n_left: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Normals (k, d) and offsets (k,) that cut nodes of so many rows, which begin there in the order (k,)."""
+        together = max(1, self._stacked_rows // size)
+        parts = [self._cut(begin[i : i + together], size, n_left, rng) for i in range(0, len(begin), together)]
+        directions, thresholds = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return directions, thresholds
+
+    def _cut(self, begin: Indices, size: int, n_left: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        rows = begin[:, None] + np.arange(size)
+        indices = self.order[rows]
+        inputs = self._X[indices]
+        direction = cut_directions(inputs, None if self._y is None else self._y[indices], rng, self._jitter)
+        projection = np.matmul(inputs, direction[:, :, None])[:, :, 0]
+        split = np.argpartition(projection, [n_left - 1, n_left], axis=1)
+        self.order[rows] = np.take_along_axis(indices, split, axis=1)
+        return direction, _between(*np.take_along_axis(projection, split[:, [n_left - 1, n_left]], axis=1).T)
+
+
+class HostPartitioner:
+    """Grows trees by NumPy."""
+
+    def cutter(self, X: Array, y: Array | None, n_trees: int, jitter: float) -> Cutter:
+        """What cuts nodes of trees of rows X (n, d), scaled by the metric, with targets (n,)."""
+        return HostCutter(X, y, n_trees, jitter)
+
+    def leaves(self, tree: BisectingTree, X: Array) -> Indices:
+        """Leaf of each of rows X (n, d), shape (n,)."""
+        return tree.assign(X)
+
+
+HOST = HostPartitioner()
+
+
 def grow_tree(
     X: Array,
     n_blocks: int,
@@ -74,6 +152,7 @@ def grow_tree(
     metric: Array,
     jitter: float = 0.0,
     target: Array | None = None,
+    partitioner: Partitioner | None = None,
 ) -> tuple[BisectingTree, Indices]:
     """Bisect the rows along the direction in which they differ most, until there are `n_blocks` blocks.
 
@@ -89,17 +168,24 @@ def grow_tree(
     labels : int array of shape (n,)
         Block of each row.
     """
-    (tree,), (order,) = _grow(X, n_blocks, 1, rng, metric, jitter, target)
+    (tree,), (order,) = _grow(X, n_blocks, 1, rng, metric, jitter, target, partitioner or HOST)
     labels = np.empty(len(X), dtype=np.int64)
     labels[order] = np.repeat(np.arange(n_blocks), np.diff(_first_rows(len(X), n_blocks)))
     return tree, labels
 
 
 def grow_trees(
-    X: Array, n_blocks: int, n_trees: int, rng: np.random.Generator, metric: Array, jitter: float, target: Array
+    X: Array,
+    n_blocks: int,
+    n_trees: int,
+    rng: np.random.Generator,
+    metric: Array,
+    jitter: float,
+    target: Array,
+    partitioner: Partitioner | None = None,
 ) -> list[BisectingTree]:
     """So many trees as `grow_tree` grows them, all nodes of a level at once: much faster for small tables."""
-    return _grow(X, n_blocks, n_trees, rng, metric, jitter, target)[0]
+    return _grow(X, n_blocks, n_trees, rng, metric, jitter, target, partitioner or HOST)[0]
 
 
 def _grow(
@@ -110,33 +196,26 @@ def _grow(
     metric: Array,
     jitter: float,
     target: Array | None,
+    partitioner: Partitioner,
 ) -> tuple[list[BisectingTree], Indices]:
     """Trees, and for each the order that sorts the rows by block, shape (T, n)."""
     (n_rows, n_inputs), n_nodes = X.shape, n_blocks - 1
-    scaled, order = (X * metric).astype(X.dtype, copy=False), np.tile(np.arange(n_rows), n_trees)
+    cutter = partitioner.cutter((X * metric).astype(X.dtype, copy=False), target, n_trees, jitter)
     # Nodes of one tree after those of another, and so are their rows.
     directions = np.zeros((n_trees * n_nodes, n_inputs), dtype=X.dtype)
     thresholds = np.zeros(n_trees * n_nodes, dtype=X.dtype)
     blocks, children = _layout(n_blocks)
     tree = np.arange(n_trees)
     bounds = (_first_rows(n_rows, n_blocks)[blocks] + n_rows * tree[:, None, None]).reshape(-1, 3)
-    stacked_rows = fewer_if_wide(STACKED_ROWS * min(n_trees, MOST_STACKED_TREES), n_inputs)
     level = np.arange(min(1, n_nodes))
     while len(level):
-        for nodes, size, cut in _alike((n_nodes * tree[:, None] + level).ravel(), bounds, stacked_rows):
-            rows = bounds[nodes, :1] + np.arange(size)
-            indices = order[rows]
-            inputs = scaled[indices]
-            direction = cut_directions(inputs, None if target is None else target[indices], rng, jitter)
-            projection = np.matmul(inputs, direction[:, :, None])[:, :, 0]
-            split = np.argpartition(projection, [cut - 1, cut], axis=1)
-            order[rows] = np.take_along_axis(indices, split, axis=1)
+        for nodes, size, n_left in _alike((n_nodes * tree[:, None] + level).ravel(), bounds):
+            direction, thresholds[nodes] = cutter.cut(bounds[nodes, 0], size, n_left, rng)
             directions[nodes] = direction * metric
-            thresholds[nodes] = _between(*np.take_along_axis(projection, split[:, [cut - 1, cut]], axis=1).T)
         level = children[level].ravel()
         level = level[level >= 0]
     by_tree = zip(np.split(directions, n_trees), np.split(thresholds, n_trees), strict=True)
-    return [BisectingTree(*planes, children.copy()) for planes in by_tree], order.reshape(n_trees, n_rows)
+    return [BisectingTree(*planes, children.copy()) for planes in by_tree], cutter.order.reshape(n_trees, n_rows)
 
 
 def _first_rows(n_rows: int, n_blocks: int) -> Indices:
@@ -161,17 +240,15 @@ def _layout(n_blocks: int) -> tuple[Indices, Indices]:
     return np.concatenate(blocks), np.concatenate(children)
 
 
-def _alike(level: Indices, bounds: Indices, stacked_rows: int) -> Iterator[tuple[Indices, int, int]]:
-    """Stacks of nodes of a level with equally many rows, cut at the same one: nodes, their size and the cut.
+def _alike(level: Indices, bounds: Indices) -> Iterator[tuple[Indices, int, int]]:
+    """Nodes of a level with equally many rows, cut at the same one: nodes, their size and the rows to the left.
 
     `bounds` (p - 1, 3) has the rows at which each node begins, is cut and ends.
     """
     begin, middle, end = bounds[level].T
     shapes, which = np.unique(np.stack([end - begin, middle - begin], axis=1), axis=0, return_inverse=True)
     for k, (size, cut) in enumerate(shapes.tolist()):
-        nodes, together = level[which.ravel() == k], max(1, stacked_rows // size)
-        for start in range(0, len(nodes), together):
-            yield nodes[start : start + together], size, cut
+        yield level[which.ravel() == k], size, cut
 
 
 def _between(left: Array, right: Array) -> Array:

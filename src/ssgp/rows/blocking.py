@@ -1,6 +1,7 @@
 """How an estimator's settings become a partition of its rows."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import check_blocks
-from ssgp.rows.bisecting_tree import grow_tree
+from ssgp.rows.bisecting_tree import HOST, Partitioner, grow_tree
 from ssgp.rows.blocks import Rows, block_order
 from ssgp.rows.kmeans import even_kmeans
 from ssgp.rows.partition import NearestRow, Partition
@@ -54,12 +55,15 @@ class Blocking:
         Blocks given by the user, 0..p-1, in the order of the rows.
     seed : int
         Seed of the partition's random choices.
+    partitioner : Partitioner
+        What grows trees.
     """
 
     kind: Literal["auto", "kmeans", "tree"]
     n_blocks: int
     labels: Indices | None
     seed: int
+    partitioner: Partitioner = HOST
 
     def __call__(self, rows: Rows, metric: Array) -> tuple[Partition, Rows]:
         """The partition, and the rows sorted by its blocks."""
@@ -68,7 +72,8 @@ class Blocking:
             partition, labels = NearestRow.fit(rows.X, self.labels, metric), self.labels
         else:
             few = len(rows.y) <= KMEANS_ROWS and len(rows.y) * self.n_blocks <= KMEANS_PAIRS
-            build = even_kmeans if self.kind == "kmeans" or (self.kind == "auto" and few) else grow_tree
+            tree = partial(grow_tree, partitioner=self.partitioner)
+            build = even_kmeans if self.kind == "kmeans" or (self.kind == "auto" and few) else tree
             partition, labels = build(rows.X, self.n_blocks, np.random.default_rng(self.seed), metric)
         return partition, rows.sort_by(labels, self.n_blocks)
 
@@ -87,19 +92,22 @@ class SampledBlocking:
         Blocks the table is cut into, and how many of them are taken at random.
     seed : int
         Seed of the random choices.
+    partitioner : Partitioner
+        What grows the tree of blocks.
     """
 
     n_blocks: int
     n_kept: int
     seed: int
+    partitioner: Partitioner = HOST
     labels: None = None
 
     def sort(self, rows: Rows, metric: Array) -> Rows:
         """Rows (in random order) of the blocks that are taken, sorted by block."""
         rng = np.random.default_rng(self.seed)
         sample = rows.X[: SAMPLED_ROWS_PER_BLOCK * self.n_blocks]
-        tree, _ = grow_tree(sample, self.n_blocks, rng, _relative(metric))
-        block = tree.assign(rows.X)
+        tree, _ = grow_tree(sample, self.n_blocks, rng, _relative(metric), partitioner=self.partitioner)
+        block = self.partitioner.leaves(tree, rows.X)
         # Rows that are alike are in one block, and may leave others empty.
         filled = np.unique(block)
         chosen = rng.choice(filled, min(self.n_kept, len(filled)), replace=False)

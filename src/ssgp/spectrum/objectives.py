@@ -144,13 +144,24 @@ class LocalObjective:
         # For each feature by how much a smaller scale of its own would raise the value, per logarithm of it: no product
         # of the trend's features is needed for that.
         gain = 1.0 - ridge * (np.diagonal(inverse) + precision * weights * weights).astype(float)
+        by_frequency = _sum(self.threads.map(gradient_of, parts))
+        return self.gradient(total, block.X.shape[1], rss, log_determinant, by_frequency, gain)
+
+    def gradient(
+        self, total: float, n_inputs: int, rss: float, log_determinant: float, frequencies: Array, gain: Array
+    ) -> BlockGradient:
+        """Value and gradient on a block that counts for `total` rows of so many inputs.
+
+        Its penalised residual sum of squares, its log |A / ridge|, and derivatives with respect to the frequencies
+        (m, d) and, up to a factor of two, to the logarithms of the features' own prior variances (q,) are known.
+        """
         grad_log_ridge = 0.5 * float(gain.sum())
         return BlockGradient(
             value=float(self.noise_prior.log_evidence(total, rss)) - 0.5 * log_determinant,
-            frequencies=_sum(self.threads.map(gradient_of, parts)),
+            frequencies=frequencies,
             log_noise=grad_log_ridge,
             log_signal=-grad_log_ridge,
-            log_lengthscale=self._lengthscale_gradient(gain, block.X.shape[1]),
+            log_lengthscale=self._lengthscale_gradient(gain, n_inputs),
         )
 
     def _lengthscale_gradient(self, gain: Array, n_inputs: int) -> Array | None:
