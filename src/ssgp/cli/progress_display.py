@@ -125,10 +125,10 @@ class TerminalDisplay:
             standing = self._course(what, done, total)
             if standing is None:
                 return
-            known = standing.share is not None
             self._ends = None if standing.seconds_left is None else time.monotonic() + standing.seconds_left
-            texts: Any = {"count": standing.count, "done": f"{100 * standing.share:3.0f} %" if known else ""}
-            whole: Any = {"total": 1.0 if known else None, "completed": standing.share or 0.0}
+            share = standing.share
+            texts: Any = {"count": standing.count, "done": "" if share is None else f"{100 * share:3.0f} %"}
+            whole: Any = {"total": None if share is None else 1.0, "completed": share or 0.0}
             if self._bar is None:
                 self._bar = self._progress.add_task(standing.label, **whole, **texts)
             self._progress.update(self._bar, description=standing.label, **whole, **texts)
