@@ -150,7 +150,9 @@ def test_large_tables_are_sampled_and_the_page_says_so(exact, tmp_path):
 
 def test_columns_without_a_value_are_no_obstacle(model, tmp_path):
     table, y = trips(40, seed=1)
-    write_report(model, table.assign(line=None, left=pd.NaT), y, tmp_path / "report.html")
+    with pytest.warns(UserWarning, match="'left' in 40 of 40 .*'line' in 40 of 40") as told:
+        write_report(model, table.assign(line=None, left=pd.NaT), y, tmp_path / "report.html")
+    assert len(told) == 1
     assert "no values" in Page((tmp_path / "report.html").read_text(encoding="utf-8")).text()
 
 

@@ -47,7 +47,8 @@ def test_predictions_are_what_they_were(name, predictions):
     """On another processor the last digits of single precision features differ, saved or not."""
     model, X = ssgp.load(FOLDER / f"{name}.safetensors"), predictions["X"]
     if name == "recalibrated_pipeline":
-        model, X = model[-1], model[0].transform(table(X))
+        with pytest.warns(UserWarning, match="'d' in 2 of 12"):
+            model, X = model[-1], model[0].transform(table(X))
     mean, std = model.predict(X, return_std=True)
     quantiles, density = model.predict_quantiles(X, [0.1, 0.9]), model.log_prob(X, np.zeros(len(X)))
     found = np.column_stack([model.predict(X), mean, std, quantiles, density])

@@ -15,6 +15,7 @@ from ssgp.plot.display import Display
 from ssgp.plot.exchange import importances_of_inputs
 from ssgp.plot.inputs import InputTable
 from ssgp.plot.style import GREY, MUTED, name_ticks
+from ssgp.tables.input_warnings import untold
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +135,8 @@ class ImportanceDisplay(_BarDisplay):
         for name in inputs.informative:
             column = inputs.column(name)
             shuffled = [column.take(pa.array(rng.permutation(len(y)))) for _ in range(n_repeats)]
-            means = model.predict(inputs.repeated(name, shuffled).for_model()).reshape(n_repeats, -1)
+            with untold():
+                means = model.predict(inputs.repeated(name, shuffled).for_model()).reshape(n_repeats, -1)
             rises.append(np.mean([rmse(y, mean) for mean in means]) - unshuffled)
         return cls(inputs.informative, rises, inputs.description, target)
 

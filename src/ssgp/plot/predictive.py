@@ -11,14 +11,22 @@ from numpy.typing import ArrayLike
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.checks import check_count, check_target
 from ssgp.distributions.base import Distribution
+from ssgp.distributions.filled import InputRows
 from ssgp.distributions.pipeline import last_inputs, steps_of
 from ssgp.metrics import pit
 from ssgp.plot.inputs import InputTable
+from ssgp.tables.input_warnings import untold
 
 __all__ = ["PredictedRows", "encode_inputs", "in_central_interval", "predict_inputs"]
 
 
 def predict_inputs(model: Any, inputs: InputTable) -> Distribution:  # noqa: ANN401
+    """Predictive distributions of rows that a picture makes, of whose values nobody is told, as `_predict` has them."""
+    with untold():
+        return _predict(model, inputs)
+
+
+def _predict(model: Any, inputs: InputTable) -> Distribution:  # noqa: ANN401
     """Predictive distributions of rows by a fitted regressor, or a pipeline that ends with one."""
     return steps_of(model)[-1].predict_distribution(last_inputs(model, inputs.for_model()))
 
@@ -26,6 +34,8 @@ def predict_inputs(model: Any, inputs: InputTable) -> Distribution:  # noqa: ANN
 def encode_inputs(model: Any, inputs: InputTable) -> Any:  # noqa: ANN401
     """Rows in numbers: as the last step of a pipeline gets them, encoded where it has an encoder of its own."""
     X, encoder = last_inputs(model, inputs.for_model()), getattr(steps_of(model)[-1], "encoder_", None)
+    if isinstance(X, InputRows):
+        return X.X
     return X if encoder is None else encoder.transform(X)
 
 
@@ -70,7 +80,7 @@ class PredictedRows:
     ) -> "PredictedRows":
         """Predict at most `max_rows` rows, drawn at random."""
         inputs, rows = InputTable.draw(model, X, max_rows, random_state, feature_names)
-        return cls(inputs, check_target(y, X)[rows], predict_inputs(model, inputs))
+        return cls(inputs, check_target(y, X)[rows], _predict(model, inputs))
 
     @property
     def description(self) -> str:
