@@ -29,6 +29,14 @@ def changes(optimizer, gradients, factor=1.0):
     return np.array([optimizer.step(gradient.copy(), factor) for gradient in gradients])
 
 
+@pytest.mark.parametrize("make", [lambda: Adam(0.1), lambda: EagerAdam(0.1, 1), lambda: RobbinsMonro(0.1, 0.6)])
+def test_after_a_restart_steps_are_those_of_a_new_optimizer(make, rng):
+    used, gradients = make(), rng.normal(size=(5, 4))
+    changes(used, rng.normal(size=(7, 4)))
+    used.restart()
+    np.testing.assert_array_equal(changes(used, gradients), changes(make(), gradients))
+
+
 class TestEagerAdam:
     """Vectors of three frequencies, two lengthscales, the signal and the noise."""
 

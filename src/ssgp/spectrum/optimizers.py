@@ -13,13 +13,17 @@ __all__ = ["Adam", "EagerAdam", "Optimizer", "RobbinsMonro"]
 
 
 class Optimizer(Protocol):
-    """Method of an optimiser."""
+    """Methods of an optimiser."""
 
     def step(self, gradient: Array, factor: float) -> Array:
         """Change of the parameters, in the shape of `gradient`, which may be overwritten.
 
         `factor` in [0, 1] scales the step: at the end of training it falls to zero.
         """
+        ...
+
+    def restart(self) -> None:
+        """Forget all steps."""
         ...
 
 
@@ -70,8 +74,12 @@ class Adam:
 
     def __init__(self, learning_rate: float, momentum: float = 0.9, memory: float = 0.99) -> None:
         self.learning_rate, self.momentum, self.memory = learning_rate, momentum, memory
-        self.n_steps = 0
         self._mean = self._square = self._scratch = np.empty(0)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all steps."""
+        self.n_steps = 0
 
     def step(self, gradient: Array, factor: float) -> Array:
         """Change of the parameters. The moments are kept unnormalised: two passes fewer over memory."""
@@ -118,6 +126,10 @@ class EagerAdam:
     def __init__(self, learning_rate: float, n_lengthscales: int) -> None:
         self._adam, self._n_lengthscales = Adam(learning_rate), n_lengthscales
 
+    def restart(self) -> None:
+        """Forget all steps."""
+        self._adam.restart()
+
     def step(self, gradient: Array, factor: float) -> Array:
         """Change of the parameters."""
         change = self._adam.step(gradient, factor)
@@ -161,6 +173,10 @@ class RobbinsMonro:
 
     def __init__(self, learning_rate: float, decay: float, delay: float = 100.0) -> None:
         self.learning_rate, self.decay, self.delay = learning_rate, decay, delay
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all steps."""
         self.n_steps = 0
 
     def step(self, gradient: Array, factor: float) -> Array:

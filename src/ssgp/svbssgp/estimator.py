@@ -31,7 +31,7 @@ from ssgp.spectrum.posterior import check_memory
 from ssgp.spectrum.trainer import NOISE_RANGE, Schedule
 from ssgp.svbssgp.block_regressor import BlockRegressor
 from ssgp.svbssgp.conditional import check_gamma
-from ssgp.svbssgp.fit import Fit, train_more
+from ssgp.svbssgp.fit import Fit, automatic_start, train_more
 from ssgp.svbssgp.fitted import CONTENTS, Context, check_contents, fitted_attributes
 from ssgp.svbssgp.local_models import check_local_memory
 
@@ -106,7 +106,8 @@ class SVBSSGPRegressor(BlockRegressor):
         Whether lengthscales, signal and noise variance follow the bound, or stay where they start.
     lengthscale : float, array-like of shape (d,) or "auto", default="auto"
         Start (or fixed value) in the units of the inputs; half the square root of d
-        standard deviations by default.
+        standard deviations by default. Where a third of the steps lead from a start of yours to a constant, as from one
+        that is far too short, the others begin again from the default, with a warning.
     signal_variance, noise_variance : float or "auto", default="auto"
         Start (or fixed value) in squared units of the target; 1 and 1/2 of its variance by default, or of its
         mean square where `normalize` is False.
@@ -351,7 +352,13 @@ class SVBSSGPRegressor(BlockRegressor):
         rows = units.rows(X, y, weight, order, even_bounds(len(y), self.batch_size))
         optimizers = learner.make_optimizers()
         context = Context(units, learner.base, block_labels, self.n_draws, draw_seed, step_rng, optimizers)
-        return Fit(learner, context, parameters, rows, blocking, self.n_jobs)
+        fallback = automatic_start(parameters, units) if self._may_start_again(warm) else None
+        return Fit(learner, context, parameters, rows, blocking, self.n_jobs, fallback)
+
+    def _may_start_again(self, warm: bool) -> bool:
+        """Whether the start is a user's, and lengthscales are learned: the automatic one may lead further."""
+        given = not (isinstance(self.lengthscale, str) and self.lengthscale == "auto")
+        return given and self.learn_hyperparameters and not warm
 
     @_fit_context(prefer_skip_nested_validation=True)
     @interruptible
