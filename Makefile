@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Works where Debian's python3-venv is missing: the system's pip installs into the environment.
 PIP := $(PYTHON) -m pip --disable-pip-version-check --python $(BIN)/python install --quiet
 
-.PHONY: help demo test quick fuzz lint benchmarks compare report experiments page architecture clean
+.PHONY: help demo test quick fuzz lint docs benchmarks compare report experiments page architecture clean
 
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,6 +26,11 @@ lint: .venv/lint  ## check format, style, types and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
+
+docs: .venv/docs  ## make the site in docs/_build/html, run its examples and check its links
+	rm -rf docs/_build
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(BIN)/python -m docs.site docs/_build/html
 
 benchmarks: .venv/demo  ## the measured claims; DATA=folder adds AIMPEAK and AIRLINE
 	$(BIN)/python -m benchmarks.step
@@ -53,7 +58,7 @@ architecture: .venv/test  ## draw docs/architecture.svg from the code, and print
 	$(BIN)/python -m docs.drawing
 
 clean:  ## remove what was made here
-	rm -rf .venv figures results
+	rm -rf .venv figures results docs/_build docs/examples docs/generated
 
 .venv/python:
 	$(PYTHON) -m venv --without-pip .venv
@@ -61,6 +66,10 @@ clean:  ## remove what was made here
 
 .venv/demo: .venv/python pyproject.toml
 	$(PIP) --editable '.[demo]'
+	touch $@
+
+.venv/docs: .venv/python pyproject.toml
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 .venv/experiments: .venv/python pyproject.toml

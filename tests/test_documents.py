@@ -9,8 +9,18 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "docs", "benchmarks", "experiments", "examples", "tests")
+# What `make docs` writes.
+MADE = tuple(ROOT / "docs" / folder for folder in ("_build", "examples", "generated"))
 DOCUMENTS = sorted(
-    {*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))},
+    {
+        *ROOT.glob("*.md"),
+        *(
+            path
+            for folder in FOLDERS
+            for path in (ROOT / folder).rglob("*.md")
+            if not any(path.is_relative_to(made) for made in MADE)
+        ),
+    },
     key=lambda path: path.relative_to(ROOT).as_posix(),
 )
 CODE = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if path != Path(__file__)]

@@ -97,7 +97,7 @@ class PICRegressor(InducingRegressor):
         Variances of latent function and noise, in squared units of the target.
     bound_ : float
         Log p(y) of the training rows under the model, in nats.
-    bound_trace_ : array of shape (n_iter_,)
+    bound_trace_ : array of shape (n_steps,)
         Estimates of a lower bound of `bound_` from the steps' blocks, in nats per row.
     n_rows_ : int
         Training rows.

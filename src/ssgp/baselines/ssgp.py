@@ -74,7 +74,7 @@ class SSGPRegressor(FeatureRegressor):
         Variances of latent function and noise, in squared units of the target.
     bound_ : float
         Log marginal likelihood of the training rows, in nats.
-    bound_trace_ : array of shape (n_iter_,)
+    bound_trace_ : array of shape (n_steps,)
         The log marginal likelihood after each step, in nats per row.
     n_rows_ : int
         Training rows.

@@ -67,7 +67,7 @@ class VSSGPRegressor(FeatureRegressor):
         Variances of latent function and noise, in squared units of the target.
     bound_ : float
         Lower bound of log p(y), in nats.
-    bound_trace_ : array of shape (n_iter_,)
+    bound_trace_ : array of shape (n_steps,)
         The bound after each step, or estimates of it from the steps' batches, in nats per row.
     n_rows_ : int
         Training rows.

@@ -85,7 +85,7 @@ class Distribution(ABC):
 
     @abstractmethod
     def half_difference(self) -> Array:
-        """Half the mean distance of two independent draws, E |Y - Y'| / 2, shape (n,)."""
+        """Half the mean distance of two independent draws, E abs(Y - Y') / 2, shape (n,)."""
 
     @abstractmethod
     def _quantile(self, level: float) -> Array:
@@ -115,7 +115,7 @@ class Distribution(ABC):
         return self.quantile((0.5 - level / 2, 0.5 + level / 2))
 
     def crps(self, y: ArrayLike) -> Array:
-        """Continuous ranked probability scores of observations y, E |Y - y| - E |Y - Y'| / 2, shape (n,)."""
+        """Continuous ranked probability scores of observations y, E abs(Y - y) - E abs(Y - Y') / 2, shape (n,)."""
         y = np.asarray(y, dtype=float)
         # What is zero, or nearly, must not be less by rounding.
         return np.maximum(2.0 * self.excess(y) - (self.mean() - y) - self.half_difference(), 0.0)
@@ -148,7 +148,7 @@ class StretchableDistribution(MappableDistribution):
         """The distributions with heavier tails, of at most `dof` degrees of freedom."""
 
     def half_difference(self) -> Array:
-        """Half the mean distance of two independent draws, E |Y - Y'| / 2, shape (n,)."""
+        """Half the mean distance of two independent draws, E abs(Y - Y') / 2, shape (n,)."""
         below, above = self.half_differences()
         return below + above
 

@@ -80,7 +80,7 @@ class CountDistribution(MappedDistribution):
         return beyond + np.where(y < 0, -y, (start - y) * self.sf(y))
 
     def half_difference(self) -> Array:
-        """Half the mean distance of two independent draws, E |Y - Y'| / 2, shape (n,)."""
+        """Half the mean distance of two independent draws, E abs(Y - Y') / 2, shape (n,)."""
         middle = self._middle
         return self._beyond(middle, 1.0, both=True) + self._beyond(middle, -1.0, both=True)
 

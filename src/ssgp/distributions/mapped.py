@@ -133,7 +133,7 @@ class MappedDistribution(Distribution):
         return np.where(upper, above, self.mean() - within + below) + np.maximum(self.map.low - y, 0.0)
 
     def half_difference(self) -> Array:
-        """Half the mean distance of two independent draws, E |Y - Y'| / 2, shape (n,)."""
+        """Half the mean distance of two independent draws, E abs(Y - Y') / 2, shape (n,)."""
         first, last = self._ends
         start = np.clip(self.before.mean(), first, last)
         above = self._tails(start, 1.0, both=True) - self._tails(last, 1.0, both=True)

@@ -93,7 +93,7 @@ class StretchedDistribution(MappableDistribution):
         return self.before.moments_of(of_stretched)
 
     def half_difference(self) -> Array:
-        """Half the mean distance of two independent draws, E |Y - Y'| / 2, shape (n,)."""
+        """Half the mean distance of two independent draws, E abs(Y - Y') / 2, shape (n,)."""
         below, above = self.before.half_differences()
         return self.below * below + self.above * above
 

@@ -180,7 +180,7 @@ default="squared-exponential"
         Training rows; those that repeat each other exactly, and were not given as groups, are one.
     n_iter_ : int
         Learning steps taken.
-    bound_trace_ : array of shape (n_iter_,)
+    bound_trace_ : array of shape (n_steps,)
         Stochastic estimates of the bound of the local models' log p(y), in nats per row; of a target that is mapped,
         those of its map.
     target_kind_ : {"any", "positive", "non-negative", "count", "bounded"}

@@ -52,7 +52,7 @@ def log_score(y_true: ArrayLike, distribution: Predicted, *, sample_weight: Arra
 
 
 def crps(y_true: ArrayLike, distribution: Predicted, *, sample_weight: ArrayLike | None = None) -> float:
-    """Mean continuous ranked probability score, E |Y - y| - E |Y - Y'| / 2: the mean absolute error of distributions.
+    """Mean continuous ranked probability score, E abs(Y - y) - E abs(Y - Y') / 2: the absolute error of distributions.
 
     Parameters
     ----------

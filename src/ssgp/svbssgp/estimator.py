@@ -146,7 +146,7 @@ class SVBSSGPRegressor(BlockRegressor):
         Training rows.
     n_iter_ : int
         Steps taken.
-    bound_trace_ : array of shape (n_iter_,)
+    bound_trace_ : array of shape (n_steps,)
         Stochastic estimates of the lower bound of log p(y), in nats per row.
     partition_ : Partition
         The blocks; ``partition_.n_blocks`` is their number.

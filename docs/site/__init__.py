@@ -1,0 +1,1 @@
+"""What the site is made of, besides the pages in docs/ and the examples."""

@@ -1,0 +1,60 @@
+"""
+With scikit-learn: pipelines, searches, scorers
+===============================================
+
+Every regressor is a scikit-learn estimator. What is different is the score: a search should
+choose by distributions, not by squared errors of means.
+"""
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.preprocessing import PolynomialFeatures
+
+import ssgp
+from ssgp.metrics import crps_scorer, interval_scorer, log_score_scorer
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-2, 2, (600, 3))
+y = (
+    np.sin(2 * X[:, 0])
+    + X[:, 1] * X[:, 2]
+    + (0.1 + 0.2 * (X[:, 0] > 0)) * rng.normal(size=600)
+)
+
+# %%
+# Scorers of distributions, of which more is better as scikit-learn wants it: minus CRPS,
+# minus MNLP, minus the interval score.
+
+forest = ssgp.SpectralForestRegressor(random_state=0)
+for name, scorer in (
+    ("CRPS", crps_scorer),
+    ("MNLP", log_score_scorer),
+    ("90 % intervals", interval_scorer(0.9)),
+):
+    print(f"{name:15} {-cross_val_score(forest, X, y, scoring=scorer, cv=2).mean():.3f}")
+
+# %%
+# A search. There is seldom need for one: ``leaf_size`` and other sizes are chosen by rows
+# that ``fit`` holds out.
+
+search = GridSearchCV(forest, {"correct": [False, True]}, scoring=crps_scorer, cv=2).fit(
+    X, y
+)
+print(search.best_params_, f"CRPS {-search.best_score_:.3f}")
+print(
+    "its distributions:",
+    search.best_estimator_.predict_interval(X[:2], 0.9).round(2).tolist(),
+)
+
+# %%
+# Steps of your own go into ``ssgp.Pipeline``, which is scikit-learn's with the methods of
+# distributions:
+
+pipeline = ssgp.Pipeline(
+    [("squares", PolynomialFeatures(2, include_bias=False)), ("forest", forest)]
+).fit(X, y)
+print(pipeline.predict_interval(X[:2], 0.9).round(2).tolist())
+
+# %%
+# Rows of a group, or of the future, are split by ``GroupKFold`` or ``TimeSeriesSplit`` in
+# the search, and told to ``fit`` by ``groups=`` and ``time=``: see :doc:`/groups_and_time`.
