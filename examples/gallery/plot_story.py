@@ -98,8 +98,8 @@ axes.plot(wider[:, 0], model.predict(wider), color=INK, lw=1.5)
 axes.set(xlim=(7, 10.6))
 
 # %%
-# The distribution of a new observation is made of Student-t's around the prediction, as many
-# as rows ask for: here it has to be skewed.
+# The distribution of a new observation is made of Student-t's around the prediction, as
+# many as rows ask for: here it has to be skewed.
 
 one = model.predict_distribution(np.array([[7.0]]))
 values = np.linspace(-0.6, 2.6, 400)
@@ -111,7 +111,7 @@ for location, scale, dof in zip(one.location[:, 0], one.scale[:, 0], dofs, stric
 axes.plot(values, [one.pdf(value)[0] for value in values], color=INK, lw=1.8)
 axes.axvline(truth(np.array([7.0]))[0], color=GREY, ls="--")
 axes.set(
-    title=f"At x = 7: {len(one.location)} Student-t's, and the distribution that they make",
+    title=f"At x = 7: {len(one.location)} Student-t's, and what they make together",
     xlabel="y",
 )
 
