@@ -95,6 +95,14 @@ def test_quantiles_do_not_cross(mixed):
     assert (np.diff(quantiles, axis=0) > 0).all()
 
 
+def test_quantiles_nearer_to_each_other_than_numbers_of_their_size_do_not_cross():
+    step = np.spacing(1e9)
+    location = -1e9 + step * np.array([0.0, 0.0, 1.0])[:, None]
+    narrow = StudentMixture(location, step * np.array([0.5, 0.45, 0.005])[:, None], np.full((3, 1), 22.7))
+    quantiles = narrow.quantile(np.linspace(0.01, 0.99, 99))
+    assert (np.diff(quantiles) >= 0).all()
+
+
 def test_quantile_of_one_component_is_scipys(rng):
     single = mixture(rng, components=1)
     for level in LEVELS:

@@ -135,6 +135,14 @@ class TestEstimator:
         assert summary["classes"] == ["TableEncoder", "SpectralForestRegressor"]
         assert summary["recalibration"]["n_rows"] == 100
 
+    def test_of_views_of_text_rows_can_be_chosen(self):
+        y = np.random.default_rng(0).standard_normal(60)
+        text = ["left" if value < 0 else "right" for value in y]
+        plain, views = (pa.table({"side": pa.array(text, kind)}) for kind in (pa.string(), pa.string_view()))
+        model = ssgp.SSGPRegressor(3, max_iter=3, random_state=0).fit(plain, y)
+        calibrated = ssgp.recalibrate(model, views, y)
+        np.testing.assert_array_equal(calibrated.predict(views), ssgp.recalibrate(model, plain, y).predict(plain))
+
     def test_the_regressor_stays_as_it_is(self, recalibrated):
         X, y, _ = wavy(400, seed=6)
         for model in recalibrated:

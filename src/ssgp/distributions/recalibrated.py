@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pyarrow as pa
 import sklearn.pipeline
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
@@ -19,6 +20,7 @@ from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor, means_of_distributions
 from ssgp.saving.contents import ContentsError, Sizes, integer, made_of
 from ssgp.saving.mixin import SaveMixin, stored_estimator
+from ssgp.tables.arrow_columns import to_table
 
 __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "recalibrate"]
 
@@ -144,7 +146,9 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         y = check_target(y, X)
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         rows = _choose_rows(y, weight)
-        before = model.predict_distribution(_safe_indexing(X, rows))
+        # Of Arrow's newer types no rows can be chosen.
+        table = to_table(X) if isinstance(X, pa.Table | pa.RecordBatch) else X
+        before = model.predict_distribution(_safe_indexing(table, rows))
         self.recalibration_ = fit_recalibration(before, y[rows], None if weight is None else weight[rows])
         self.n_recalibration_rows_ = len(rows)
         return self

@@ -160,9 +160,12 @@ class StudentMixture(StretchableDistribution):
             return (self.location + self.scale * stdtrit(self.dof, level))[0]
         size = max(NUMBERS_IN_CACHE // n_components, 1)
         power, usual = self._in_usual_units()
+        # From the first component's place: quantiles may be nearer to each other than numbers of their size.
+        first = usual.location[0]
+        usual = replace(usual, location=usual.location - first)
         parts = [usual[start : start + size] for start in range(0, n_rows, size)]
         searches = (QuantileSearch(part.location, part.scale, part.dof, part.log_peaks(), level) for part in parts)
-        return np.ldexp(np.concatenate([np.empty(0), *(search.run() for search in searches)]), power)
+        return np.ldexp(first + np.concatenate([np.empty(0), *(search.run() for search in searches)]), power)
 
     def _standardized(self, y: ArrayLike) -> Array:
         return (np.asarray(y, dtype=float) - self.location) / self.scale
