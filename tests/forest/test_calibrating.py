@@ -71,10 +71,20 @@ def test_noise_of_another_shape_is_covered_at_every_level(noise, rng):
     calibration, _ = fit_calibration(learned, y)
     mixture = calibration(fresh)
     assert calibration.shape is not None
-    # An edge, or a gap, is as sharp as eight components can have it.
+    # An edge, or a gap, is as sharp as sixteen components can have it.
     np.testing.assert_allclose(np.mean(mixture.cdf(new)[:, None] <= LEVELS, axis=0), LEVELS, atol=0.05)
     one_student = -calibrated_score(fresh, new)
     assert -mixture.logpdf(new).mean() < one_student - 0.08
+
+
+def test_many_rows_have_a_finer_shape_that_is_right_at_every_level(rng):
+    learned, fresh = trees(rng, 10_000, error=0.05), trees(rng, 20_000, error=0.05)
+    y, new = (part.mean.mean(axis=0) + rng.uniform(-0.5, 0.5, size=part.mean.shape[1]) for part in (learned, fresh))
+    calibration, _ = fit_calibration(learned, y)
+    assert calibration.shape is not None
+    assert len(calibration.shape.offsets) == calibrating.FINER_COMPONENTS
+    shares = np.mean(calibration(fresh).cdf(new)[:, None] <= LEVELS, axis=0)
+    np.testing.assert_allclose(shares, LEVELS, atol=0.015)
 
 
 def test_a_shape_does_not_move_means(rng):

@@ -108,7 +108,7 @@ def test_times_are_those_of_pandas(order):
     drawn = np.random.default_rng(0).integers(-(10**9), 3 * 10**9, 500)
     texts = pd.Series(pd.to_datetime(drawn, unit="s")).dt.strftime(order)
     found = reading(texts.tolist())
-    assert found.values.to_pylist() == pd.to_datetime(texts, format=order).dt.to_pydatetime().tolist()
+    assert found.values.to_pylist() == [time.to_pydatetime() for time in pd.to_datetime(texts, format=order)]
 
 
 def table(order="%Y-%m-%d", seed=0):
@@ -170,6 +170,22 @@ def test_a_row_alone_has_the_gap_that_it_has_among_others():
     of_numbers = ssgp.TableEncoder().fit(table())
     with pytest.raises(ValueError, match="column 'size' held numbers in fit and holds text"):
         of_numbers.transform(X[7:8])
+
+
+def test_a_row_alone_has_the_gap_of_times_that_it_has_among_others():
+    X = table().assign(day=lambda X: X["day"].astype(str))
+    X.loc[7, "day"] = "-9"
+    encoder = ssgp.TableEncoder()
+    with pytest.warns(UserWarning, match="1 of 300"):
+        encoder.fit(X)
+    with pytest.warns(UserWarning, match="1 of 300"):
+        among_others = encoder.transform(X)
+    with pytest.warns(UserWarning, match="1 of 1.*'-9'"):
+        np.testing.assert_array_equal(encoder.transform(X[7:8]), among_others[7:8])
+    # Other ways to write dates are still read.
+    np.testing.assert_array_equal(encoder.transform(X[8:9].assign(day=pd.Timestamp(X["day"][8]))), among_others[8:9])
+    with pytest.raises(ValueError, match="column 'day' held times in fit and holds text"):
+        encoder.transform(X.assign(day="never"))
 
 
 def test_a_choice_of_kind_comes_first():

@@ -33,8 +33,10 @@ def numeric_values(column: Column, name: str, role: str = "the target") -> Array
 
 
 def _as_text(value: Any) -> str | None:  # noqa: ANN401  pyarrow.Scalar has no annotations
-    """A value in words, None where it is missing; Arrow has times that Python has not."""
+    """A value in words, None where it is missing; Arrow has times, and zones of times, that Python has not."""
     try:
         return str(value.as_py()) if value.is_valid else None
     except (OverflowError, ValueError):
         return f"{value.type} beyond the year 9999"
+    except KeyError:
+        return f"{value.type} of a time zone that is unknown"

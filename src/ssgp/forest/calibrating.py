@@ -15,18 +15,21 @@ from ssgp.forest.noise_shape import NoiseShape, NoiseTrend, RowNoise
 
 __all__ = ["calibrated_score", "fit_calibration"]
 
-# Components of a shape that is not a Student-t.
+# Components of a shape that is not a Student-t, and of a finer one that halves each of them.
 SHAPE_COMPONENTS = 8
+FINER_COMPONENTS = 16
+# How far the halves of a component are from it at first, in its scales, and the change of their log scales.
+HALF_APART, HALF_NARROWER = 0.6, -0.2
 # What each number of a shape must gain, in nats of all held-out rows together.
 NATS_PER_NUMBER = 1.0
-# What a component for every tree must gain per row over one for all trees, which is many times as fast to ask.
+# What more components must gain per row, since they take more time to ask: one for every tree over one for all trees,
+# and those of a finer shape.
 NATS_PER_ROW = 0.003
 # Bounds of the ten numbers of every calibration, as `_Likelihood.calibration` has them, and where the search begins.
 BOUNDS = [(-5.0, 5.0), (-5.0, 5.0), (-6.0, 6.0), (-6.0, 6.0), *[(-3.0, 3.0)] * 2, (-8.0, 4.0), *[(-2.0, 2.0)] * 3]
 START = np.array([0.0] * 6 + [-1.0] + [0.0] * 3)
 # The same of a shape's numbers: offsets and log scales of all components, then their slopes.
-SHAPE_BOUNDS = [*[(-6.0, 6.0)] * SHAPE_COMPONENTS, *[(-4.0, 3.0)] * SHAPE_COMPONENTS]
-SLOPE_BOUNDS = [(-2.0, 2.0)] * (2 * SHAPE_COMPONENTS)
+OFFSET_BOUNDS, SCALE_BOUNDS, SLOPE_BOUNDS = (-6.0, 6.0), (-4.0, 3.0), (-2.0, 2.0)
 SHAPE_START = np.concatenate([np.linspace(-0.7, 0.7, SHAPE_COMPONENTS), np.full(SHAPE_COMPONENTS, -0.3)])
 # Factors of the squares of the free numbers in the search: of the ten, of a shape's, of its slopes.
 PRIOR, SHAPE_PRIOR, SLOPE_PRIOR = 2.0, 1.0, 2.0
@@ -52,6 +55,9 @@ def fit_calibration(components: Components, y: Array, weight: Array | None = Non
         if last.worth < before.worth:
             break
     best = max(candidates, key=lambda fitted: fitted.worth)
+    if len(best.free) > len(START):
+        finer = _fit(_Likelihood(components, rows, True, FINER_COMPONENTS), _halved(best.free))
+        best = max(best, finer, key=lambda fitted: fitted.worth)
     return best.likelihood.calibration(best.free), best.score
 
 
@@ -91,10 +97,14 @@ class _Likelihood:
         Their targets.
     together : bool
         Whether all trees have one component, or one shape, or each its own.
+    n_components : int
+        Components of a shape.
     """
 
-    def __init__(self, components: Components, rows: _HeldOut, together: bool) -> None:
-        self.means, self.rows, self.together = components.mean, rows, together
+    def __init__(
+        self, components: Components, rows: _HeldOut, together: bool, n_components: int = SHAPE_COMPONENTS
+    ) -> None:
+        self.means, self.rows, self.together, self.n_components = components.mean, rows, together, n_components
         self.noise: RowNoise = components.row_noise(together)
         self.offset = self.means - self.noise.mean
         share, mean = rows.share, self.noise.mean
@@ -117,7 +127,7 @@ class _Likelihood:
             spread=0.0 if self.together else float(1.0 / (1.0 + np.exp(-spread))),
             dof=LEAST_DOF + 17.0 * float(np.exp(dof)),
             trend=self._trend(free),
-            shape=_shape(free[len(START) :]) if self.together else None,
+            shape=_shape(free[len(START) :], self.n_components) if self.together else None,
         )
 
     def _trend(self, free: Array) -> NoiseTrend:
@@ -188,11 +198,11 @@ class _Likelihood:
         return np.concatenate([by_offset, by_log_scale.sum(axis=1), by_slope, by_log_scale @ self.position])
 
 
-def _shape(free: Array) -> NoiseShape:
+def _shape(free: Array, n_components: int) -> NoiseShape:
     """The shape of its free numbers, a Student-t's if there are none."""
     if not len(free):
         return NoiseShape()
-    numbers = np.zeros((4, SHAPE_COMPONENTS))
+    numbers = np.zeros((4, n_components))
     numbers.ravel()[: len(free)] = free
     numbers[0] -= numbers[0].mean()
     numbers[2] -= numbers[2].mean()
@@ -210,14 +220,16 @@ class _Fitted:
     @property
     def worth(self) -> float:
         """Log density of all rows, less what more numbers than ten, or more than one component, must gain."""
-        worth = self.likelihood.rows.total * (self.score - (0.0 if self.likelihood.together else NATS_PER_ROW))
+        slow = not self.likelihood.together or self.likelihood.n_components > SHAPE_COMPONENTS
+        worth = self.likelihood.rows.total * (self.score - (NATS_PER_ROW if slow else 0.0))
         return worth - NATS_PER_NUMBER * (len(self.free) - len(START))
 
 
 def _fit(likelihood: _Likelihood, start: Array) -> _Fitted:
     """The most probable numbers, from a start that says how many there are."""
     precision = np.full(len(start), PRIOR)
-    n_slopes = len(START) + len(SHAPE_START)
+    n_components = likelihood.n_components
+    n_slopes = len(START) + 2 * n_components
     precision[len(START) : n_slopes], precision[n_slopes:] = SHAPE_PRIOR, SLOPE_PRIOR
     precision /= likelihood.rows.total
 
@@ -225,9 +237,18 @@ def _fit(likelihood: _Likelihood, start: Array) -> _Fitted:
         value, gradient = likelihood.with_gradient(free)
         return float(precision @ (free * free)) - value, 2.0 * precision * free - gradient
 
-    bounds = [*BOUNDS, *SHAPE_BOUNDS, *SLOPE_BOUNDS][: len(start)]
+    shape = [OFFSET_BOUNDS] * n_components + [SCALE_BOUNDS] * n_components + [SLOPE_BOUNDS] * (2 * n_components)
+    bounds = [*BOUNDS, *shape][: len(start)]
     best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=OPTIONS)
     return _Fitted(likelihood, best.x, likelihood.with_gradient(best.x)[0])
+
+
+def _halved(free: Array) -> Array:
+    """Free numbers of a finer shape, each component in two halves beside each other."""
+    numbers = np.repeat(free[len(START) :].reshape(-1, SHAPE_COMPONENTS), 2, axis=1)
+    numbers[0] += np.exp(numbers[1]) * np.tile([-HALF_APART, HALF_APART], numbers.shape[1] // 2)
+    numbers[1] += HALF_NARROWER
+    return np.concatenate([free[: len(START)], numbers.ravel()])
 
 
 def _log_peaks(dof: Array) -> tuple[Array, Array]:

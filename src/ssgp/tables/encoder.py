@@ -391,8 +391,10 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     def _read_again(self, column: Column, name: str, told: bool) -> Column:
         """Text in a column that held numbers or times in fit, as those; as it is where it reads as none."""
         how, was_text = self._readings.get(name, self._families[name]), name in self._readings
-        reading = read_as(column, how, was_text) or read_text(column, self.dates)
+        reading = read_as(column, how) or read_text(column, self.dates)
         if reading is None or family(reading.values.type) not in ("nothing", self._families[name]):
+            reading = read_as(column, how, gaps=True) if was_text else None
+        if reading is None:
             return column
         if not told:
             tell_unreadable(name, reading)

@@ -73,17 +73,17 @@ def read_text(column: Column, dates: str) -> TextReading | None:
     return next((reading for reading in readings if reading is not None and texts.accepts(reading)), None)
 
 
-def read_as(column: Column, how: str, was_text: bool) -> TextReading | None:
+def read_as(column: Column, how: str, gaps: bool = False) -> TextReading | None:
     """Text as it was read in fit, or None where it cannot be what fit has seen.
 
-    More than a twentieth that cannot be read is refused. Where fit has read numbers from text, that is refused only of
-    many values of which none can be read: among few, as in a row alone, the gaps that all of a table has may be many.
+    More than a twentieth that cannot be read is refused. Where there may be `gaps`, that is refused only of many values
+    of which none can be read: among few, as in a row alone, the gaps that all of a table has may be many.
     """
     texts = _Texts(column)
     if not texts.n_present:
         return texts.nothing(how)
     reading = texts.read(how)
-    if was_text and how == "numbers":
+    if gaps:
         return texts.nothing(how) if reading is None and texts.n_present < LEAST_REFUSED else reading
     return reading if reading is None or reading.n_unreadable <= MOST_UNREADABLE * reading.n_present else None
 
