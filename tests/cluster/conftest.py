@@ -19,7 +19,7 @@ def processes(n_workers, **settings):
     from distributed import Client, LocalCluster
 
     waits = {"distributed.comm.timeouts.connect": "60s", "distributed.scheduler.worker-ttl": None}
-    usual = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": "2GB"}
+    usual = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": "2GB"}
     with (
         config.set(waits),
         LocalCluster(processes=True, silence_logs=50, **(usual | settings)) as cluster,

@@ -21,13 +21,13 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks; fitting works w
 
 
 Monitor = Callable[[int, Callable[[], Any]], bool | None]
-Observer = Callable[[str, int, int], None]
+Observer = Callable[[str, int, Any], None]
 _OBSERVER: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
 
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
-    """Let fits inside call ``observer(what, done, total)``, where `what` is "step", "fitted row" or "tree".
+    """Let fits inside call ``observer(what, done, total)``, where `what` is "row", "step", "fitted row" or "tree".
 
     It reaches regressors anywhere in a pipeline. Trees report from the threads that fit them.
     """
@@ -43,12 +43,14 @@ class RowCounter:
 
     Parameters
     ----------
-    total : int
-        Rows to fit, counted once per tree.
+    total : int or None
+        Rows to fit, counted once per tree; None where their number is unknown.
+    what : str
+        What is counted.
     """
 
-    def __init__(self, total: int) -> None:
-        self._observer, self._total = _OBSERVER.get(), total
+    def __init__(self, total: int | None, what: str = "fitted row") -> None:
+        self._observer, self._total, self._what = _OBSERVER.get(), total, what
         self._done, self._lock = 0, Lock()
 
     def __call__(self, count: int) -> None:
@@ -56,7 +58,7 @@ class RowCounter:
         with self._lock:
             self._done += count
             if self._observer is not None:
-                self._observer("fitted row", self._done, self._total)
+                self._observer(self._what, self._done, self._total)
 
 
 class StepHooks:

@@ -248,6 +248,18 @@ def fit(
             help="What fits: the processor, a GPU (cuda:1 for the second one), or a GPU where there is one.",
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Scheduler of a Dask cluster whose workers read the Parquet files of DATA, and fit the trees: "
+            "tcp://host:8786.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="The same with so many processes of this machine, of one thread each."),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -257,6 +269,7 @@ def fit(
     Rows without a target are left out. Ctrl-C ends learning: the model learned so far is saved, and the exit code is
     130.
     """
+    from ssgp.cli.clusters import ClusterChoice
     from ssgp.cli.fit_command import FitOptions, fit_command
     from ssgp.cli.memory import parse_memory
     from ssgp.cli.table_text import parse_text
@@ -285,6 +298,7 @@ def fit(
         seed=seed,
         jobs=jobs,
         device=device,
+        cluster=ClusterChoice(scheduler, workers),
     )
     return fit_command(options, Output(quiet, as_json))
 

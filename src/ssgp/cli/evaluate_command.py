@@ -5,9 +5,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from ssgp._utils.moments import Moments
 from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.evaluation_table import EvaluationTable, open_evaluation_table
-from ssgp.cli.moments import Moments
 from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
 from ssgp.cli.output_paths import check_out

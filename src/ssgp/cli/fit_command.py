@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from ssgp._utils.budget import FitInterruptedError
 from ssgp._utils.progress import observed
+from ssgp.cli.cluster_tables import SharedTable, check_shareable
+from ssgp.cli.clusters import ClusterChoice
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
 from ssgp.cli.course import FITTING, FITTING_A_FOREST, Stage
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line, os_error_text
@@ -19,7 +21,6 @@ from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
 from ssgp.cli.settings import MODELS, make_regressor, parse_pairs
 from ssgp.cli.table_text import open_data, row_counts
 from ssgp.cli.training_tables import StreamedTable, TrainingTable, WholeTable
-from ssgp.forest.sizes import DEFAULT_MEMORY, LEAST_MEMORY
 from ssgp.saving.checkpoints import delete_checkpoint, kept_setting
 from ssgp.saving.model_files import read_summary, save
 from ssgp.tables.csv_text import CsvText
@@ -33,6 +34,7 @@ __all__ = ["FitOptions", "fit_command"]
 
 # Models whose fit takes a monitor, called after each step, which can stop it at a time limit.
 MONITORED = ("svbssgp", "ssgp", "vssgp", "dtc", "pic")
+COUNTING = {"row": Stage("counting rows", 1.0)}
 # The same command gives the same model.
 DEFAULT_SEED = 0
 
@@ -64,6 +66,7 @@ class FitOptions:
     seed: int | None
     jobs: int | None
     device: str | None
+    cluster: ClusterChoice
 
 
 def fit_command(options: FitOptions, output: Output) -> int:
@@ -79,11 +82,14 @@ def fit_command(options: FitOptions, output: Output) -> int:
     for name in row_counts(source, roles.features):
         output.warn(f"column {name!r} counts the rows, and is learned from; --exclude {name!r} leaves it out")
     model = _unfitted(options, roles)
-    table = _read_table(source, roles, options, model.encoder.kinds or {}, output)
-    _describe_table(table, roles, options, output)
-    if isinstance(table, StreamedTable):
-        _limit_memory(model, options)
-    seconds, interrupted = _fit(model, table, options, output)
+    if options.cluster.given:
+        _check_for_cluster(source, options)
+    with options.cluster.opened(options.memory, output) as client:
+        table = _read_table(source, roles, options, model.encoder.kinds or {}, output, client)
+        _describe_table(table, roles, options, output)
+        if not isinstance(table, WholeTable):
+            _limit_memory(model, options)
+        seconds, interrupted = _fit(model, table, options, output)
     notes = _notes(roles, table, options.text.missing)
     _save(model, options, notes)
     if options.checkpoint is not None and not interrupted:
@@ -106,7 +112,8 @@ def fit_command(options: FitOptions, output: Output) -> int:
 def _describe_table(table: TrainingTable, roles: ColumnRoles, options: FitOptions, output: Output) -> None:
     """Print how many rows and columns there are, and warn of rows that are left out."""
     text = f"{options.data}: {amount(table.n_rows, 'row')}, {amount(len(roles.features), 'column')} to learn from"
-    output.say(f"{text}, read in parts" if isinstance(table, StreamedTable) else text)
+    how = {StreamedTable: ", read in parts", SharedTable: ", read by the workers"}.get(type(table), "")
+    output.say(text + how)
     if table.n_missing:
         output.warn(f"{amount(table.n_missing, 'row')} left out, where the target {roles.target!r} is missing")
     if table.n_weightless:
@@ -171,10 +178,36 @@ def _kinds(pairs: Sequence[str], features: list[str]) -> Any:  # noqa: ANN401  c
     return kinds or None
 
 
+def _check_for_cluster(source: TableSource, options: FitOptions) -> None:
+    """Refuse what a fit on a cluster cannot do."""
+    cluster = options.cluster.option
+    if options.model != "forest":
+        raise WrongUsage(f"{cluster}: {options.model} needs all rows in one process; only --model forest does not")
+    remedies = {
+        "--hold-out": (options.hold_out, "judge the model by other rows, with `ssgp evaluate`"),
+        "--max-time": (options.max_time, "give the cluster more workers"),
+        "--group": (options.group, "such fits are those of one machine"),
+        "--time": (options.time, "such fits are those of one machine"),
+        "--device": (options.device, "workers use their processors"),
+    }
+    for option, (value, remedy) in remedies.items():
+        if value:
+            raise WrongUsage(f"{option}: not on a cluster ({cluster}); {remedy}")
+    check_shareable(source)
+
+
 def _read_table(
-    source: TableSource, roles: ColumnRoles, options: FitOptions, kinds: Mapping[str, str], output: Output
+    source: TableSource,
+    roles: ColumnRoles,
+    options: FitOptions,
+    kinds: Mapping[str, str],
+    output: Output,
+    client: Any,  # noqa: ANN401  Dask's, None for this process
 ) -> TrainingTable:
-    """The table, in memory if it fits there."""
+    """The table, in memory if it fits there; the workers', where there are some."""
+    if client is not None:
+        with output.progress(COUNTING) as display:
+            return SharedTable(source, roles, client, display)
     seed = options.seed or DEFAULT_SEED
     allowed = options.memory or default_memory()
     needed = memory_needed(source, len(roles.used))
@@ -186,14 +219,14 @@ def _read_table(
             "only --model forest learns from tables that do not fit"
         )
     categories = [name for name, kind in kinds.items() if kind == "category"]
-    with output.progress({"row": Stage("counting rows", 1.0)}) as display:
+    with output.progress(COUNTING) as display:
         return StreamedTable(source, roles, options.hold_out, seed, display, categories, options.dates)
 
 
 def _limit_memory(regressor: Any, options: FitOptions) -> None:  # noqa: ANN401
     """Limit a forest to the memory that is free, where no option gives a limit; one that goes on keeps its own."""
     if options.memory is None and regressor.max_memory == "auto":
-        free = max(LEAST_MEMORY, min(DEFAULT_MEMORY, default_memory()))
+        free = options.cluster.memory(None)
         regressor.set_params(max_memory=kept_setting(options.checkpoint, "max_memory") or free)
 
 

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from ssgp._utils.arrays import Array, Indices, Mask
+from ssgp._utils.moments import Moments
 from ssgp._utils.names import listed
 from ssgp._utils.sampling import random_rows
 from ssgp.cli.column_labels import ColumnLabels, held_out_groups, last_rows
 from ssgp.cli.columns import ColumnRoles
 from ssgp.cli.errors import CommandError, WrongUsage
-from ssgp.cli.moments import Moments
 from ssgp.cli.output import amount
 from ssgp.cli.progress_display import Display
 from ssgp.cli.targets import numeric_values
@@ -25,7 +25,7 @@ from ssgp.tables.arrow_columns import family
 from ssgp.tables.batches import RowSelection
 from ssgp.tables.files import BATCH_ROWS, TableSource
 
-__all__ = ["LabelledRows", "StreamedTable", "TrainingTable", "WholeTable"]
+__all__ = ["LabelledRows", "StreamedTable", "TrainingTable", "WholeTable", "check_enough_rows"]
 
 LEAST_ROWS = 2
 
@@ -111,7 +111,7 @@ class WholeTable:
         rows, self.n_missing = _labelled_rows(table, roles, self._labels)
         self.n_rows = len(rows)
         self.n_weightless = table.num_rows - self.n_rows - self.n_missing
-        _check_enough_rows(self.n_rows, table.num_rows, roles, source)
+        check_enough_rows(self.n_rows, table.num_rows, roles, source)
         held_out = np.zeros(self.n_rows, dtype=bool)
         held_out[_draw_held_out(self.n_rows, hold_out, seed, self._labels, rows.label)] = True
         self._training, self._held_out = rows[~held_out] if held_out.any() else rows, rows[held_out]
@@ -163,7 +163,7 @@ class StreamedTable:
         self.moments = Moments()
         self._labels = ColumnLabels(roles, dates)
         self.n_rows, self.n_missing, self.n_weightless, label = self._count(display, bool(hold_out))
-        _check_enough_rows(self.n_rows, self._n_table_rows, roles, source)
+        check_enough_rows(self.n_rows, self._n_table_rows, roles, source)
         self._held_out_rows = np.sort(_draw_held_out(self.n_rows, hold_out, seed, self._labels, label))
 
     @property
@@ -284,7 +284,8 @@ class _WeightCheck:
             )
 
 
-def _check_enough_rows(n_rows: int, n_table_rows: int, roles: ColumnRoles, source: TableSource) -> None:
+def check_enough_rows(n_rows: int, n_table_rows: int, roles: ColumnRoles, source: TableSource) -> None:
+    """Refuse a table of too few rows to learn from."""
     if n_rows < LEAST_ROWS:
         with_weight = "" if roles.weight is None else f" and the weight {roles.weight!r} is not zero"
         raise CommandError(

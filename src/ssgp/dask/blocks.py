@@ -1,12 +1,13 @@
 """Blocks of a table: parts that one task reads, again each time they are needed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from ssgp.tables.arrow_columns import compute
+from ssgp._utils.arrays import Array
 from ssgp.tables.table_file import TableFile
 
 __all__ = ["Block", "Partition", "Piece", "RowGroups"]
@@ -57,21 +58,31 @@ class RowGroups:
         The target and, where rows have them, the weights.
     known_only : bool
         Whether rows without a target are left out; else they are an error.
+    n_rows : int
+        How many rows there are, those that are left out among them.
     """
 
     files: tuple[tuple[TableFile, tuple[int, ...]], ...]
     schema: pa.Schema
     others: pa.Schema
     known_only: bool = False
+    n_rows: int = 0
 
     def pieces(self) -> Iterator[Piece]:
         """The rows, by row group."""
         for name, table in self._named_tables():
-            if self.known_only:
-                known = compute.is_finite(table[self.others.names[0]].cast(pa.float64()))
-                table = table.filter(compute.fill_null(known, False))
-            y, *weights = (_numbers(table[column]) for column in self.others.names)
+            y, *weights = (_numbers(name, table, column) for column in self.others.names)
+            if self.known_only and not (known := np.isfinite(y)).all():
+                table, y = table.filter(pa.array(known)), y[known]
+                weights = [weight[known] for weight in weights]
             yield Piece(name, table.select(self.schema.names), y, weights[0] if weights else None)
+
+    def labels(self) -> Iterator[tuple[Array, Array | None]]:
+        """Targets and weights of the row groups, NaN where they are missing; nothing else is read."""
+        alone = replace(self, schema=pa.schema([]))
+        for name, table in alone._named_tables():
+            y, *weights = (_numbers(name, table, column) for column in self.others.names)
+            yield y, weights[0] if weights else None
 
     def tables(self) -> Iterator[pa.Table]:
         """The row groups with all columns."""
@@ -85,9 +96,13 @@ class RowGroups:
                 yield f"{file.name!r}, row group {group}", table
 
 
-def _numbers(column: Any) -> Any:  # noqa: ANN401  pyarrow has no annotations
+def _numbers(where: str, table: pa.Table, name: str) -> Array:
     """A column of numbers as an array of floats, NaN where they are missing."""
-    return column.cast(pa.float64()).to_numpy()
+    try:
+        return table[name].cast(pa.float64()).to_numpy()
+    except pa.ArrowException as error:
+        kind = table.schema.field(name).type
+        raise ValueError(f"{where}: column {name!r} holds {kind}, and it has to hold numbers ({error})") from error
 
 
 # What tasks read: it has `pieces`.

@@ -11,9 +11,10 @@ from sklearn.base import clone
 
 from ssgp._utils.budget import interruptible
 from ssgp._utils.checks import WeightTotals, check_total_weight, columns_unchanged_on_error
+from ssgp._utils.progress import RowCounter
 from ssgp._utils.warning import warn_user
 from ssgp._utils.whole_file import FilePath
-from ssgp.dask.blocks import Block
+from ssgp.dask.blocks import Block, RowGroups
 from ssgp.dask.reading import Counts, FittedEncoder, Look, RowReader, count, fit_encoder, look, raw_rows
 from ssgp.dask.sources import TargetColumns, blocks_of
 from ssgp.dask.table import ClusterRows, ClusterTable
@@ -70,7 +71,7 @@ def fit(
     >>> import dask.array as da, ssgp, ssgp.dask
     >>> from distributed import Client
     >>> X = da.random.default_rng(0).normal(size=(3000, 2), chunks=(1000, 2))
-    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     model = ssgp.SpectralForestRegressor(2, max_iter=20, random_state=0)
     ...     model = ssgp.dask.fit(model, (X, X[:, 0] * 2), client)
     >>> bool(abs(model.predict([[1.0, 0.0]])[0] - 2.0) < 0.2)
@@ -121,13 +122,19 @@ def _opened(
     most_bytes = MOST_BLOCK_SHARES * MemoryShares.of(model.max_memory, 1).part_bytes
     blocks = blocks_of(source, columns, tasks, most_bytes)
     reader = RowReader(_unfitted(model))
-    seen: list[Look] = tasks.run([tasks.call("look", look, reader, block) for block in blocks])
+    read = RowCounter(_number_of_rows(blocks), "row")
+    read(0)
+    looks = [tasks.call("look", look, reader, block) for block in blocks]
+    seen: list[Look] = tasks.run(looks, lambda block: read(block.n_rows))
     encoded: list[Future] | None = None
     if any(block.to_encode for block in seen):
         encoder, encoded = _encoder(model, blocks, seen, tasks)
         reader = RowReader(reader.estimator, encoder)
+        encoding = RowCounter(sum(block.n_rows for block in seen), "row")
+        encoding(0)
         pairs = zip(blocks, encoded, strict=True)
-        counts: list[Counts] = tasks.run([tasks.call("count", count, reader, *pair) for pair in pairs])
+        counting = [tasks.call("count", count, reader, *pair) for pair in pairs]
+        counts: list[Counts] = tasks.run(counting, lambda block: encoding(block.n_rows))
         model._set_encoder(encoder)
     else:
         counts = [block.counts or Counts() for block in seen]
@@ -135,6 +142,12 @@ def _opened(
         reader = RowReader(_with_columns_of(model))
     _check_counts(counts)
     yield ClusterRows(tasks, blocks, reader, counts, encoded)
+
+
+def _number_of_rows(blocks: Sequence[Block | Delayed]) -> int | None:
+    """How many rows there are, None where only those who compute them know."""
+    groups = [block for block in blocks if isinstance(block, RowGroups)]
+    return sum(block.n_rows for block in groups) if len(groups) == len(blocks) else None
 
 
 def _encoder(

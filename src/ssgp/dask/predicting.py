@@ -85,8 +85,8 @@ def _each_partition(
         paths = [source] if isinstance(source, str | os.PathLike) else source
         wanted = compute(delayed(_input_names)(model))[0]
         tables = open_parquet([os.fspath(path) for path in paths], wanted)
-        tasks = [_task(_answer_groups, model, table, method, keywords) for table, _ in tables]
-        sizes = [n_rows for _, n_rows in tables]
+        tasks = [_task(_answer_groups, model, table, method, keywords) for table in tables]
+        sizes = [table.n_rows for table in tables]
     return _as_array(tasks, sizes, len(names))
 
 
@@ -132,7 +132,7 @@ def _frame_answer(X: Any, *others: Any) -> Any:  # noqa: ANN401
     answer = _answer(model, X, targets[0] if targets else None, method, keywords)
     if len(names) == 1:
         return pd.Series(answer.reshape(-1), index=X.index, name=names[0])
-    return pd.DataFrame(answer.reshape(-1, len(names)), index=X.index, columns=list(names))
+    return pd.DataFrame(answer.reshape(-1, len(names)), index=X.index, columns=pd.Index(list(names)))
 
 
 def _answer(model: Any, X: Any, y: Any, method: str, keywords: dict[str, Any]) -> NDArray[np.float64]:  # noqa: ANN401

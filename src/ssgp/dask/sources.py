@@ -153,23 +153,23 @@ def parquet_blocks(paths: Sequence[str], columns: TargetColumns, tasks: Tasks, m
     schema = _schema_of_all(files, footers, [*inputs, *others])
     split = _selected(schema, inputs), _selected(schema, others)
     blocks = _blocks(files, footers, len(inputs) + 1, most_bytes)
-    return [RowGroups(groups, *split, columns.known_only) for groups, _ in blocks]
+    return [RowGroups(groups, *split, columns.known_only, n_rows) for groups, n_rows in blocks]
 
 
-def open_parquet(paths: Sequence[str], names: Sequence[str] | None) -> list[tuple[RowGroups, int]]:
-    """Blocks of row groups of files with these columns, by default all, and how many rows each has."""
+def open_parquet(paths: Sequence[str], names: Sequence[str] | None) -> list[RowGroups]:
+    """Blocks of row groups of files with these columns, by default all."""
     files = parquet_files(paths)
     footers = compute(*[delayed(read_footer)(file) for file in files])
     inputs = footers[0].schema.names if names is None else list(names)
     check_columns(inputs, footers[0].schema.names, f"{files[0].name!r} has no column")
     schema = _schema_of_all(files, footers, inputs)
     blocks = _blocks(files, footers, len(inputs), MOST_PREDICTED_BYTES)
-    return [(RowGroups(groups, schema, pa.schema([])), n_rows) for groups, n_rows in blocks]
+    return [RowGroups(groups, schema, pa.schema([]), n_rows=n_rows) for groups, n_rows in blocks]
 
 
 def parquet_files(paths: Sequence[str]) -> list[TableFile]:
-    """The files that paths stand for."""
-    files = [file for path in paths for file in find_files(path)]
+    """The files that paths stand for, of whatever folder a worker is in."""
+    files = [file for path in paths for file in find_files(path if "://" in path else os.path.abspath(path))]
     for file in files:
         if not isinstance(file.format, Parquet):
             raise TableFileError(
@@ -181,7 +181,14 @@ def parquet_files(paths: Sequence[str]) -> list[TableFile]:
 
 def read_footer(file: TableFile) -> Footer:
     """Schema and sizes of the row groups of a file."""
-    schema = file.schema({})
+    try:
+        schema = file.schema({})
+    except TableFileError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        raise TableFileError(
+            f"a worker finds no file {file.name!r}: all of them have to read the files, by the same names"
+        ) from error
     with file.opened() as data:
         metadata = Parquet.opened(data).metadata
         return Footer(schema, tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)))

@@ -40,6 +40,8 @@ Result = TypeVar("Result")
 PARTS, LEAST_PART_BYTES, MOST_PART_SHARES = 32, 1 << 22, 4
 # Trees whose rows are on their way at the same time: while one ends the next one begins.
 TREES_AT_ONCE = 2
+# Rows that come to the process that calls at a time: the scheduler passes them on.
+TAKEN_AT_ONCE = 1 << 20
 
 
 class ClusterRows:
@@ -104,19 +106,21 @@ class ClusterRows:
         """Inputs, targets and weights of the rows of these numbers, in that order."""
         order = np.argsort(index, kind="stable")
         ends = np.searchsorted(index[order], self.starts)
-        of = np.flatnonzero(np.diff(ends)).tolist()
-
-        def places(i: int) -> Indices:
-            return index[order[ends[i] : ends[i + 1]]] - self.starts[i]
-
-        parts = self.tasks.run(self.each("sample", _taken, self.tasks.constant("none", None), places, of))
         X, y = np.empty((len(index), self.n_inputs)), np.empty(len(index))
         weight = np.empty(len(index)) if self.weighted else None
-        for i, (own_X, own_y, own_weight) in zip(of, parts, strict=True):
-            rows = order[ends[i] : ends[i + 1]]
-            X[rows], y[rows] = own_X, own_y
-            if weight is not None:
-                weight[rows] = own_weight
+        none = self.tasks.constant("none", None)
+
+        def places(i: int) -> Indices:
+            return (index[order[ends[i] : ends[i + 1]]] - self.starts[i]).astype(np.uint32)
+
+        of = np.flatnonzero(np.diff(ends))
+        for together in np.split(of, np.flatnonzero(np.diff(ends[of] // TAKEN_AT_ONCE)) + 1):
+            parts = self.tasks.run(self.each("sample", _taken, none, places, together.tolist()))
+            for i, (own_X, own_y, own_weight) in zip(together, parts, strict=True):
+                rows = order[ends[i] : ends[i + 1]]
+                X[rows], y[rows] = own_X, own_y
+                if weight is not None:
+                    weight[rows] = own_weight
         return X, y, weight
 
     def labels_of(self, index: Indices) -> Array:

@@ -7,12 +7,16 @@ from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from dask import config
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker, as_completed, default_client, get_client
 
 __all__ = ["Tasks", "tasks_of"]
 
 T = TypeVar("T")
+
+# Cuts of a tree, and places of sampled rows, are some MB: there is nothing about it that a user could change.
+QUIETLY = {"distributed.admin.large-graph-warning-threshold": "1GB"}
 
 
 class Tasks:
@@ -54,7 +58,7 @@ class Tasks:
         futures = self.keep(tasks)
         place, results = {future.key: i for i, future in enumerate(futures)}, [None] * len(futures)
         try:
-            for future, result in as_completed(futures, with_results=True):
+            for future, result in as_completed(futures, loop=self.client.loop, with_results=True):
                 results[place[future.key]] = result
                 future.release()
                 after(result)
@@ -101,7 +105,8 @@ def tasks_of(client: Client | None) -> Iterator[Tasks]:
     """Context of a fit's tasks on the cluster of a client, by default the one that Dask would use."""
     tasks = Tasks(_connected(client))
     try:
-        yield tasks
+        with config.set(QUIETLY):
+            yield tasks
     finally:
         tasks.close()
 

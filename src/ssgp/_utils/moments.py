@@ -30,10 +30,19 @@ class Moments:
         # Squares may overflow; the regressor refuses such numbers with a message.
         with np.errstate(over="ignore", invalid="ignore"):
             mean = float(np.average(y, weights=weight))
-            difference, self.total = mean - self.mean, self.total + total
-            between = difference * difference * total * (1.0 - total / self.total)
-            self._squares += float(weight @ (y - mean) ** 2) + between
-            self.mean += difference * total / self.total
+            self._add(total, mean, float(weight @ (y - mean) ** 2))
+
+    def add_all(self, others: "Moments") -> None:
+        """Add the numbers of others."""
+        if others.total:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._add(others.total, others.mean, others._squares)
+
+    def _add(self, total: float, mean: float, squares: float) -> None:
+        difference, self.total = mean - self.mean, self.total + total
+        between = difference * difference * total * (1.0 - total / self.total)
+        self._squares += squares + between
+        self.mean += difference * total / self.total
 
     @property
     def deviation(self) -> float:
