@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Works where Debian's python3-venv is missing: the system's pip installs into the environment.
 PIP := $(PYTHON) -m pip --disable-pip-version-check --python $(BIN)/python install --quiet
 
-.PHONY: help demo test quick fuzz lint docs benchmarks compare report experiments page architecture clean
+.PHONY: help demo test quick fuzz lint docs release benchmarks compare report experiments page architecture clean
 
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -32,6 +32,9 @@ docs: .venv/docs  ## make the site in docs/_build/html, run its examples and che
 	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	$(BIN)/python -m docs.site docs/_build/html
 
+release: .venv/release  ## build wheel and sdist, check them and try them in empty environments; uploads nothing
+	$(BIN)/python -m release $(PYTHONS)
+
 benchmarks: .venv/demo  ## the measured claims; DATA=folder adds AIMPEAK and AIRLINE
 	$(BIN)/python -m benchmarks.step
 	$(BIN)/python -m benchmarks.one_row
@@ -58,7 +61,7 @@ architecture: .venv/test  ## draw docs/architecture.svg from the code, and print
 	$(BIN)/python -m docs.drawing
 
 clean:  ## remove what was made here
-	rm -rf .venv figures results docs/_build docs/examples docs/generated
+	rm -rf .venv dist figures results docs/_build docs/examples docs/generated
 
 .venv/python:
 	$(PYTHON) -m venv --without-pip .venv
@@ -70,6 +73,10 @@ clean:  ## remove what was made here
 
 .venv/docs: .venv/python pyproject.toml
 	$(PIP) --editable '.[docs]'
+	touch $@
+
+.venv/release: .venv/python pyproject.toml
+	$(PIP) --editable '.[release]'
 	touch $@
 
 .venv/experiments: .venv/python pyproject.toml

@@ -17,7 +17,7 @@ from ssgp import __version__
 
 GENERATED = ROOT / "docs" / "generated"
 
-project, author = "ssgp", "the authors of ssgp"
+project, author = "ssgp", "the ssgp developers"
 project_copyright = author
 version = release = __version__
 

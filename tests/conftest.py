@@ -10,7 +10,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The source distribution has the tests of the library, not the packages beside it.
 if not (Path(__file__).parents[1] / "experiments").is_dir():
-    collect_ignore = ["experiments", "benchmarks", "evaluation.py", "toy_study.py", "test_architecture.py"]
+    beside = ("architecture", "documents", "examples", "site")
+    collect_ignore = ["experiments", "benchmarks", "evaluation.py", "toy_study.py", *(f"test_{x}.py" for x in beside)]
 
 DATA = Path(os.environ.get("SSGP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -146,9 +146,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
         y = check_target(y, X)
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         rows = _choose_rows(y, weight)
-        # Of Arrow's newer types no rows can be chosen.
-        table = to_table(X) if isinstance(X, pa.Table | pa.RecordBatch) else X
-        before = model.predict_distribution(_safe_indexing(table, rows))
+        before = model.predict_distribution(_some_rows(X, rows))
         self.recalibration_ = fit_recalibration(before, y[rows], None if weight is None else weight[rows])
         self.n_recalibration_rows_ = len(rows)
         return self
@@ -218,6 +216,11 @@ def recalibrate(model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
 def original(regressor: Any) -> Any:  # noqa: ANN401  any regressor of the library
     """The regressor itself, without its recalibration if it has one."""
     return regressor.regressor if isinstance(regressor, RecalibratedRegressor) else regressor
+
+
+def _some_rows(X: Any, rows: Indices) -> Any:  # noqa: ANN401
+    """Rows of a table or an array; scikit-learn before 1.7 knows none of Arrow's, and its newer types have none."""
+    return to_table(X).take(rows) if isinstance(X, pa.Table | pa.RecordBatch) else _safe_indexing(X, rows)
 
 
 def _choose_rows(y: Array, weight: Array | None) -> Indices:
