@@ -7,8 +7,23 @@ from typing import TypeVar
 
 from experiments.store import Results
 from experiments.tables import AUTHORS
+from experiments.update_rule import RULES
 
-__all__ = ["by_draws", "by_method", "deviation", "on_shared_splits", "random_splits", "traced"]
+__all__ = [
+    "by_draws",
+    "by_method",
+    "deviation",
+    "draws_of",
+    "ended",
+    "on_shared_splits",
+    "random_splits",
+    "seen",
+    "traced",
+]
+
+# Where the methods of a protocol that its blocks do not touch were run, on the same rows.
+ELSEWHERE = {"aimpeak-inputs": "aimpeak-joint", "airline-joint": "airline", "airline-inputs": "airline"}
+WITHOUT_BLOCKS = ("DTC+", "VSSGP", "SSGP")
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -19,9 +34,9 @@ def random_splits(results: Results) -> Results:
 
 
 def traced(results: Results, suite: str, method: str = "sVBSSGP", gamma: float | None = 0.0) -> Results:
-    """Rows of the traced runs; of sVBSSGP those with the most draws."""
+    """Rows of the traced runs; of methods that average draws those with the most of them."""
     rows = random_splits(results.where(suite=suite, method=method, kind="trace"))
-    if method == "sVBSSGP" and rows.rows:
+    if (method == "sVBSSGP" or method in RULES) and rows.rows:
         rows = rows.where(gamma=gamma, n_draws=max(rows.values("n_draws")))
     return rows
 
@@ -33,8 +48,36 @@ def by_method(results: Results, suite: str, methods: Iterable[str]) -> dict[str,
 
 def by_draws(results: Results, suite: str) -> dict[int, Results]:
     """Traced runs of sVBSSGP at gamma = 0 by the number of draws, of the splits that all numbers have."""
-    rows = random_splits(results.where(suite=suite, method="sVBSSGP", kind="trace", gamma=0.0))
-    return on_shared_splits({r: rows.where(n_draws=r) for r in sorted(set(rows.values("n_draws")))})
+    return on_shared_splits(draws_of(results, suite, "sVBSSGP"))
+
+
+def draws_of(results: Results, suite: str, method: str) -> dict[int, Results]:
+    """Traced runs of a method at gamma = 0 by the number of draws."""
+    rows = random_splits(results.where(suite=suite, method=method, kind="trace", gamma=0.0))
+    return {r: rows.where(n_draws=r) for r in sorted(set(rows.values("n_draws")))}
+
+
+def seen(results: Results, suite: str, method: str) -> Results:
+    """Rows of a method under a protocol: those of another suite on the same rows where blocks make no difference.
+
+    PIC+, which takes long, is that of the evaluation where a protocol has none: its blocks are of training inputs.
+    """
+    rows = results.where(suite=suite, method=method)
+    elsewhere = (*WITHOUT_BLOCKS, "PIC+") if suite == "airline-inputs" else WITHOUT_BLOCKS
+    if rows.rows or suite not in ELSEWHERE or method not in elsewhere:
+        return rows
+    splits = set(results.where(suite=suite).values("split"))
+    rows = results.where(suite=ELSEWHERE[suite], method=method)
+    return Results([row for row in rows.rows if row["split"] in splits])
+
+
+def ended(results: Results, suite: str, method: str) -> Results:
+    """Where a method ended: its run to convergence, or, where it has none, the end of its traced run."""
+    rows = seen(results, suite, method)
+    last = rows.where(kind="converged")
+    if not last.rows and rows.rows:
+        last = rows.where(iteration=max(rows.values("iteration")), n_draws=max(rows.values("n_draws")))
+    return last.where(gamma=0.0) if method == "sVBSSGP" or method in RULES else last
 
 
 def on_shared_splits(groups: dict[Name, Results]) -> dict[Name, Results]:

@@ -1,18 +1,21 @@
-"""Table 1: errors at the end of learning, beside the paper's."""
+"""Errors of all methods at the end of learning, over random splits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.comparisons import deviation, random_splits
+from experiments.comparisons import deviation, ended, random_splits
 from experiments.store import Results
+from experiments.suites import EVALUATION
 from experiments.tables import AUTHORS
 
 __all__ = ["COLUMNS", "PAPER", "Line", "notes", "table_lines"]
 
 METHODS = (
     "sVBSSGP",
+    "sVBSSGP, even k-means",
+    "sVBSSGP, fixed hyperparameters",
     "sVBSSGP, local objective",
     "PIC+",
     "DTC+",
@@ -93,7 +96,8 @@ class Line:
 
 def table_lines(results: Results) -> list[Line]:
     """Lines for every method that has results."""
-    suites = dict.fromkeys(results.where().values("suite"))
+    run = set(results.where().values("suite"))
+    suites = [suite for suite in EVALUATION if suite in run]
     lines = [_line(results, suite, method) for suite in suites for method in METHODS]
     return [line for line in lines if line is not None]
 
@@ -124,15 +128,6 @@ def _listed(lines: list[Line], about: Callable[[Line], str]) -> str:
 def _length(line: Line) -> str:
     part = f", {line.n_splits - line.n_stopped} of {line.n_splits} splits" if line.n_stopped else ""
     return f"{line.steps:,}{part}"
-
-
-def ended(results: Results, suite: str, method: str) -> Results:
-    """Where a method ended: its run to convergence, or, where it has none, the end of its traced run."""
-    rows = results.where(suite=suite, method=method)
-    last = rows.where(kind="converged")
-    if not last.rows and rows.rows:
-        last = rows.where(iteration=max(rows.values("iteration")), n_draws=max(rows.values("n_draws")))
-    return last.where(gamma=0.0) if method == "sVBSSGP" else last
 
 
 def _line(results: Results, suite: str, method: str) -> Line | None:

@@ -1,57 +1,20 @@
 """The paper's figures from rows of results."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.comparisons import by_draws, by_method, deviation, random_splits, traced
+from experiments.comparisons import by_draws, by_method, random_splits, traced
+from experiments.drawing import COLOURS, SHADES, Drawing, label, legend_beside, line, one_panel
+from experiments.protocol_figures import PROTOCOL_FIGURES
 from experiments.store import Results
 from experiments.suites import TRACED_GAMMAS
-from ssgp.plot.style import ACCENT, GREY, INK, log_ticks, styled
+from ssgp.plot.style import GREY, log_ticks, styled
 
-__all__ = ["FIGURES", "Drawing", "draw_all"]
-
-COLOURS = {"sVBSSGP": ACCENT, "PIC+": "#2a6f97", "DTC+": "#7a9e7e", "VSSGP": "#8d6a9f"}
-SHADES = (ACCENT, "#d98b5f", "#8aa3b5", "#2a6f97", INK)
-MEASURES = {"rmse": "RMSE", "mnlp": "MNLP"}
-UNITS = {"aimpeak": "km/h", "airline": "minutes", "blog": "comments"}
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure of the page.
-
-    Attributes
-    ----------
-    name : str
-        Name of its files.
-    title : str
-        What it shows.
-    draw : callable
-        Takes results to a figure, None where there are none for it.
-    lines : callable
-        Takes results to the rows of each of its lines.
-    banded : bool
-        Whether deviations are drawn too.
-    """
-
-    name: str
-    title: str
-    draw: Callable[[Results], Figure | None]
-    lines: Callable[[Results], Mapping[Any, Results]]
-    banded: bool = True
-
-    def caption(self, results: Results) -> str:
-        """What it shows, and over how many splits."""
-        splits = {split for rows in self.lines(results).values() for split in rows.values("split")}
-        if len(splits) < 2:
-            return f"{self.title}: one random split"
-        return f"{self.title}: mean of {len(splits)} random splits{', band: one deviation' if self.banded else ''}"
+__all__ = ["FIGURES", "draw_all"]
 
 
 def _gammas(results: Results) -> dict[float, Results]:
@@ -77,9 +40,9 @@ def _by_gamma(measure: str) -> Callable[[Results], Figure | None]:
         figure = Figure(figsize=(9.5, 2.5), layout="constrained")
         panels = figure.subplots(1, len(TRACED_GAMMAS), sharey=True)
         for axes, (gamma, rows) in zip(panels, _gammas(results).items(), strict=True):
-            _line(axes, rows, measure, SHADES[0], None)
+            line(axes, rows, measure, SHADES[0], None)
             axes.set(title=f"$\\gamma$ = {gamma:g}", xlabel="iterations")
-        panels[0].set_ylabel(_label(measure, "aimpeak"))
+        panels[0].set_ylabel(label(measure, "aimpeak"))
         return figure
 
     return draw
@@ -89,9 +52,9 @@ def _along_gamma(results: Results) -> Figure | None:
     rows = _converged(results)["sVBSSGP"]
     if not rows.rows:
         return None
-    figure, axes = _one_panel()
-    _line(axes, rows, "rmse", SHADES[0], None, along="gamma")
-    axes.set(xlabel="$\\gamma$", ylabel=_label("rmse", "aimpeak"))
+    figure, axes = one_panel()
+    line(axes, rows, "rmse", SHADES[0], None, along="gamma")
+    axes.set(xlabel="$\\gamma$", ylabel=label("rmse", "aimpeak"))
     return figure
 
 
@@ -100,11 +63,11 @@ def _by_method(suite: str, measure: str) -> Callable[[Results], Figure | None]:
         compared = by_method(results, suite, COLOURS)
         if not compared:
             return None
-        figure, axes = _one_panel()
+        figure, axes = one_panel()
         for method, rows in compared.items():
-            _line(axes, rows, measure, COLOURS[method], method)
-        axes.set(xlabel="iterations", ylabel=_label(measure, suite))
-        axes.legend()
+            line(axes, rows, measure, COLOURS[method], method)
+        axes.set(xlabel="iterations", ylabel=label(measure, suite))
+        legend_beside(axes)
         return figure
 
     return draw
@@ -117,12 +80,12 @@ def _time(suite: str) -> Callable[[Results], Figure | None]:
         compared = {method: _after_first(rows) for method, rows in by_method(results, suite, COLOURS).items()}
         if not any(rows.rows for rows in compared.values()):
             return None
-        figure, axes = _one_panel()
+        figure, axes = one_panel()
         axes.set(xscale="log", yscale="log", xlabel="iterations after the first", ylabel="training time after it (s)")
         for method, rows in compared.items():
-            _line(axes, rows, "train_s", COLOURS[method], method)
+            line(axes, rows, "train_s", COLOURS[method], method)
         _draw_proportions(axes)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        legend_beside(axes)
         return figure
 
     return draw
@@ -157,11 +120,11 @@ def _by_draws(suite: str) -> Callable[[Results], Figure | None]:
         compared = by_draws(results, suite)
         if not compared:
             return None
-        figure, axes = _one_panel()
+        figure, axes = one_panel()
         for (r, rows), colour in zip(compared.items(), SHADES, strict=False):
-            _line(axes, rows, "rmse", colour, f"r = {r}", band=False)
-        axes.set(xlabel="iterations", ylabel=_label("rmse", suite))
-        axes.legend()
+            line(axes, rows, "rmse", colour, f"r = {r}", band=False)
+        axes.set(xlabel="iterations", ylabel=label("rmse", suite))
+        legend_beside(axes)
         return figure
 
     return draw
@@ -185,6 +148,7 @@ FIGURES = (
         banded=False,
     ),
     Drawing("draws-blog", "RMSE for varying numbers of draws, BLOG", _by_draws("blog"), _draws("blog"), banded=False),
+    *PROTOCOL_FIGURES,
 )
 
 
@@ -202,26 +166,3 @@ def draw_all(results: Results, folder: Path) -> dict[str, str]:
             figure.savefig(path.with_suffix(".png"), dpi=150)
             texts[drawing.name] = path.read_text(encoding="utf-8")
     return texts
-
-
-def _one_panel() -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(4.6, 3.1), layout="constrained")
-    return figure, figure.subplots()
-
-
-def _label(measure: str, suite: str) -> str:
-    return f"{MEASURES[measure]} ({UNITS[suite]})" if measure == "rmse" else MEASURES[measure]
-
-
-def _line(
-    axes: Axes, rows: Results, measure: str, colour: str, label: str | None, along: str = "iteration", band: bool = True
-) -> None:
-    """Mean over splits, with a band of one deviation where there are several."""
-    if not rows.rows:
-        return
-    by_x = rows.by(along, measure)
-    x, values = np.array(list(by_x)), list(by_x.values())
-    mean, spread = np.array([np.mean(v) for v in values]), np.array([deviation(v) for v in values])
-    axes.plot(x, mean, color=colour, label=label, lw=1.6, marker="o", ms=2.5)
-    if band and np.isfinite(spread).all():
-        axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.18, lw=0)

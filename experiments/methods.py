@@ -36,11 +36,14 @@ class Method:
         Takes suite and number of training rows to the rows that a step takes in; None for methods without steps.
     stops_by_itself : bool
         Whether it may stop before it has taken all its steps; others do so only when something went wrong.
+    n_blocks : callable or None
+        Takes a suite to the number of blocks; None for methods without blocks.
     """
 
     make: Callable[[Suite, Fit, int, int], Any]
     rows_per_step: Callable[[Suite, int], float] | None = None
     stops_by_itself: bool = False
+    n_blocks: Callable[[Suite], int] | None = None
 
 
 def _sparse_spectrum(suite: Suite, cell: Fit, n_steps: int, seed: int, **more: Any) -> SVBSSGPRegressor:  # noqa: ANN401
@@ -50,16 +53,29 @@ def _sparse_spectrum(suite: Suite, cell: Fit, n_steps: int, seed: int, **more: A
         suite.n_frequencies,
         n_blocks=suite.n_blocks,
         n_draws=cell.n_draws,
-        partition="tree",
         batch_size=BATCH,
         random_state=seed,
-        **length,
-        **more,
+        **{"partition": "tree", **length, **more},
     )
 
 
+def _blocks(suite: Suite) -> int:
+    return suite.n_blocks
+
+
 METHODS: dict[str, Method] = {
-    "sVBSSGP": Method(_sparse_spectrum, lambda suite, n: min(BATCH, n), stops_by_itself=True),
+    "sVBSSGP": Method(_sparse_spectrum, lambda suite, n: min(BATCH, n), stops_by_itself=True, n_blocks=_blocks),
+    "sVBSSGP, even k-means": Method(
+        lambda suite, cell, steps, seed: _sparse_spectrum(suite, cell, steps, seed, partition="kmeans"),
+        stops_by_itself=True,
+    ),
+    "sVBSSGP, fixed hyperparameters": Method(
+        lambda suite, cell, steps, seed: _sparse_spectrum(
+            suite, cell, steps, seed, learn_hyperparameters=False, **suite.fixed
+        ),
+        stops_by_itself=True,
+        n_blocks=_blocks,
+    ),
     "sVBSSGP, local objective": Method(
         lambda suite, cell, steps, seed: _sparse_spectrum(suite, cell, steps, seed, objective="local"),
         stops_by_itself=True,
@@ -69,6 +85,7 @@ METHODS: dict[str, Method] = {
             suite.n_inducing, n_blocks=suite.pic_blocks, max_iter=steps, random_state=seed
         ),
         lambda suite, n: n / suite.pic_blocks,
+        n_blocks=lambda suite: suite.pic_blocks,
     ),
     "DTC+": Method(
         lambda suite, cell, steps, seed: DTCRegressor(

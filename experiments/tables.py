@@ -28,7 +28,9 @@ __all__ = [
     "SPLITS",
     "TEST_SHARE",
     "Table",
+    "chosen_rows",
     "load_aimpeak",
+    "load_aimpeak_joint",
     "load_airline",
     "load_blog",
     "load_uci",
@@ -96,11 +98,26 @@ def load_aimpeak(folder: Path | str | None = None) -> Table:
         Where ``aimpeak.parquet`` is; by default the folder that the environment variable SSGP_DATA names. It
         cannot be downloaded: it has no licence. An error says how to get it.
     """
-    path = _local("aimpeak.parquet", folder)
+    return _read_aimpeak("aimpeak.parquet", "partition_noleak.csv", folder)
+
+
+def load_aimpeak_joint(folder: Path | str | None = None) -> Table:
+    """AIMPEAK in the other split and blocks of the paper's authors, clustered by inputs and target of all rows.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where ``aimpeak_joint_blocks.parquet`` is, as for `load_aimpeak`.
+    """
+    return _read_aimpeak("aimpeak_joint_blocks.parquet", "partition.csv", folder)
+
+
+def _read_aimpeak(name: str, source: str, folder: Path | str | None) -> Table:
+    path = _local(name, folder)
     if path is None:
         raise FileNotFoundError(
-            "AIMPEAK has no licence to be handed on, so it is not downloaded. Get the 'noleak' version from the "
-            "authors' repository (github.com/qminh93/AGP), write it as aimpeak.parquet with the columns "
+            f"AIMPEAK has no licence to be handed on, so it is not downloaded. Get {source} from the "
+            f"authors' repository (github.com/qminh93/AGP), write it as {name} with the columns "
             f"{', '.join(AIMPEAK_INPUTS)}, speed_kmh, split (0 to learn from, 1 to test) and block (0 to 199), and "
             f"pass its folder, or set {FOLDER_VARIABLE} to it"
         )
@@ -167,7 +184,13 @@ def seed_of(split: str) -> int:
 
 
 def split_rows(table: Table, name: str, n_rows: int | None = None) -> Split:
-    """Rows to learn from and test rows of the paper's evaluation.
+    """Rows to learn from and test rows of the paper's evaluation, see `chosen_rows`."""
+    chosen, test = chosen_rows(table, name, n_rows)
+    return chosen.split(test)
+
+
+def chosen_rows(table: Table, name: str, n_rows: int | None = None) -> tuple[Table, NDArray[np.bool_]]:
+    """The rows that a split of the paper's evaluation has, and which of them are test rows.
 
     Parameters
     ----------
@@ -184,9 +207,10 @@ def split_rows(table: Table, name: str, n_rows: int | None = None) -> Split:
     if test is None:
         raise ValueError(f"the table has no split of its own; name a seed instead of {name!r}")
     if n_rows is None or n_rows >= len(table.y):
-        return table.split(test)
+        return table, test
     kept = np.sort(np.random.default_rng(seed).choice(len(table.y), n_rows, replace=False))
-    return Table(table.X[kept], table.y[kept], table.feature_names).split(test[kept])
+    blocks = None if table.blocks is None else table.blocks[kept]
+    return Table(table.X[kept], table.y[kept], table.feature_names, blocks=blocks), test[kept]
 
 
 def _split_flights(folder: Path | None, fold: int) -> Split:

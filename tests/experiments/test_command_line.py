@@ -12,6 +12,7 @@ import pytest
 from experiments import __main__ as command
 from experiments.__main__ import main
 from experiments.claims import CLAIMS
+from experiments.figures import FIGURES
 from experiments.fits import evaluation
 from experiments.records import open_store
 from experiments.suites import SUITES, reduced
@@ -32,7 +33,8 @@ def folder(tmp_path_factory):
         table = {input_: X[:, i] for i, input_ in enumerate(inputs)} | {target: y} | more
         pq.write_table(pa.table(table), path / f"{name}.parquet")
 
-    write("aimpeak", AIMPEAK_INPUTS, "speed_kmh", split=(np.arange(1600) % 20 == 0) * 1, block=np.arange(1600) // 8)
+    for name in ("aimpeak", "aimpeak_joint_blocks"):
+        write(name, AIMPEAK_INPUTS, "speed_kmh", split=(np.arange(1600) % 20 == 0) * 1, block=np.arange(1600) // 40)
     write("airline", AIRLINE_INPUTS, "ArrDelay")
     write("blog", BLOG_INPUTS, "y")
     return path
@@ -56,11 +58,12 @@ class TestQuickRun:
     def test_has_every_figure_and_every_verdict(self, quick_run):
         text = (quick_run.out / "index.html").read_text(encoding="utf-8")
         page = Page(text)
-        assert page.tags["svg"] == page.tags["figure"] == 11
+        assert page.tags["svg"] == page.tags["figure"] == len(FIGURES)
         assert {path.stem for path in quick_run.out.glob("*.png")} == {
             path.stem for path in quick_run.out.glob("*.svg")
         }
-        assert len(re.findall('<span class="verdict', text)) == 2 * len(CLAIMS)
+        under_both = [claim for claim in CLAIMS if claim.joint is not None]
+        assert len(re.findall('<span class="verdict', text)) == 2 * (len(CLAIMS) + len(under_both))
         assert not re.search(">not run<|not run yet", text)
         assert "No number here is to be believed" in text
         assert "What failed" not in text
@@ -84,7 +87,7 @@ class TestQuickRun:
 
     def test_opens_in_a_browser(self, quick_run, tmp_path):
         shown = browse(quick_run.out / "index.html", tmp_path)
-        assert Page(shown.stdout).tags["svg"] == 11
+        assert Page(shown.stdout).tags["svg"] == len(FIGURES)
         assert "CONSOLE" not in shown.stderr
 
 

@@ -10,10 +10,11 @@ from evaluation import SMALL, small_table
 from experiments import measures, methods
 from experiments.fits import evaluation, run_cell
 from experiments.methods import METHODS
-from experiments.suites import Fit, cells
-from experiments.tables import split_rows
+from experiments.protocols import BlockLabels
+from experiments.suites import GAMMAS, TRACED_GAMMAS, Fit, cells
+from experiments.tables import chosen_rows, split_rows
 from helpers import wavy
-from ssgp import ExactGPRegressor, SpectralForestRegressor, SVBSSGPRegressor, VSSGPRegressor
+from ssgp import ExactGPRegressor, PICRegressor, SpectralForestRegressor, SVBSSGPRegressor, VSSGPRegressor
 from ssgp.metrics import coverage, log_score, rmse
 from ssgp.rows.blocks import Rows
 
@@ -44,7 +45,9 @@ class TestTraces:
     def test_an_iteration_is_as_many_rows_for_every_method(self, method, monkeypatch):
         suite, cell = replace(SMALL, rows_per_iteration=1600), Fit("aimpeak", "0", method, "trace", 1)
         traced = {row["iteration"]: row["steps"] for row in run_cell(suite, cell, None)}
-        assert list(traced) == list(suite.iterations)
+        start = [0] if method == "sVBSSGP" else []
+        assert list(traced) == [*start, *(t for t in suite.iterations if t)]
+        traced = {iteration: steps for iteration, steps in traced.items() if iteration}
 
         given, rows_of_step, block = [], [], Rows.block
         monkeypatch.setattr(Rows, "block", lambda rows, k: given.append(len(block(rows, k).y)) or block(rows, k))
@@ -79,6 +82,14 @@ class TestTraces:
         rows = run_cell(SMALL, Fit("aimpeak", "0", "VSSGP", "trace", 1), None)
         # The clock is read once at the start, twice around each prediction and once after it, which costs one tick.
         assert [row["train_s"] for row in rows] == [2.0, 4.0, 6.0]
+
+    def test_iteration_zero_is_before_the_first_step(self):
+        rows = run_cell(SMALL, Fit("aimpeak", "0", "sVBSSGP", "trace", 3), None)
+        (start,) = [row for row in rows if row["iteration"] == 0 and row["gamma"] == 0.0]
+        model, data = fitted(1)
+        before = model.set_params(learning_rate=1e-9, learn_hyperparameters=False).fit(data.X_train, data.y_train)
+        assert start["rmse"] == pytest.approx(rmse(data.y_test, before.predict(data.X_test)), rel=1e-5)
+        assert (start["steps"], start["train_s"]) == (0, 0.0)
 
     def test_methods_without_steps_are_refused(self):
         with pytest.raises(ValueError, match="SSGP takes no steps that can be traced"):
@@ -132,6 +143,53 @@ class TestConvergence:
         (row,) = run_cell(suite, Fit("aimpeak", "0", "exact GP, some rows", "converged", 1), None)
         assert numbers == [30]
         assert (row["steps"], row["converged"]) == (0, True)
+
+
+class TestProtocols:
+    """Blocks that the suite makes."""
+
+    suite = replace(SMALL, blocks=lambda table, test, n_blocks, seed: BlockLabels(*label(table.y, test)), widths=True)
+
+    def test_test_rows_are_predicted_by_the_block_they_are_given(self):
+        (row,) = run_cell(self.suite, Fit("aimpeak", "0", "PIC+", "trace", 1), None)[-1:]
+        data = split_rows(small_table(), "0")
+        blocks = self.suite.blocks(*chosen_rows(small_table(), "0"), 20, 0)
+        model = PICRegressor(30, max_iter=row["steps"], random_state=0)
+        model.fit(data.X_train, data.y_train, blocks=blocks.train)
+        assert row["rmse"] == pytest.approx(rmse(data.y_test, model.predict(data.X_test, blocks=blocks.test)), rel=1e-6)
+        assert row["block_mean"] < 0.5 * data.y_test.std()
+
+    def test_methods_without_blocks_are_left_alone(self):
+        (row,) = run_cell(self.suite, Fit("aimpeak", "0", "VSSGP", "converged", 1), None)
+        assert "block_mean" not in row
+
+    @pytest.mark.parametrize("kind", ["trace", "converged"])
+    def test_the_updates_are_followed(self, kind):
+        rows = run_cell(self.suite, Fit("aimpeak", "0", "update rule", kind, 3), None)
+        gammas = TRACED_GAMMAS if kind == "trace" else GAMMAS
+        assert {row["gamma"] for row in rows} == set(gammas)
+        assert {row["iteration"] for row in rows} == (set(SMALL.rule_iterations) if kind == "trace" else {-1})
+
+    @pytest.mark.slow
+    def test_draws_are_averaged_at_several_widths(self):
+        rows = run_cell(self.suite, Fit("aimpeak", "0", "sVBSSGP", "widths", 3), None)
+        assert {row["averaged"] for row in rows} == {1, 2}
+        width = {row["iteration"]: row["width"] for row in rows}
+        assert width[0] == 1.0
+        assert width[-1] < width[30] < 0.5
+        prior = {row["averaged"]: row["rmse"] for row in rows if row["iteration"] == 0}
+        assert prior[2] < prior[1]
+
+    def test_without_blocks_there_is_nothing_to_follow(self):
+        for method, kind in (("update rule", "trace"), ("sVBSSGP", "widths")):
+            with pytest.raises(ValueError, match="need the blocks of a protocol"):
+                run_cell(SMALL, Fit("aimpeak", "0", method, kind, 3), None)
+
+
+def label(y, test):
+    """Blocks of rows with similar targets."""
+    labels = np.searchsorted(np.quantile(y, np.linspace(0, 1, 9)[1:-1]), y)
+    return labels[~test], labels[test]
 
 
 @pytest.mark.filterwarnings("ignore:learning was interrupted")
