@@ -7,6 +7,7 @@ import pytest
 from ssgp.cli.errors import CommandError
 from ssgp.cli.targets import numeric_values
 
+UNKNOWN = ", or of a time zone that nobody knows'"
 FAR = pa.array([None, 2**62], pa.int64()).cast(pa.timestamp("s"))
 
 
@@ -15,8 +16,10 @@ FAR = pa.array([None, 2**62], pa.int64()).cast(pa.timestamp("s"))
     [
         (pa.array(["7", None, "big", "-"]), "it holds text, such as 'big'"),
         (pa.array([None, 0]).cast(pa.timestamp("s")), "it holds times, such as '1970-01-01 00:00:00'"),
-        (FAR, r"it holds times, such as 'timestamp\[s\] beyond the year 9999'"),
-        (FAR.dictionary_encode(), "it holds times, such as 'dictionary<.*beyond the year 9999'"),
+        (FAR, rf"it holds times, such as 'timestamp\[s\] beyond the year 9999{UNKNOWN}"),
+        (FAR.dictionary_encode(), f"it holds times, such as 'dictionary<.*beyond the year 9999{UNKNOWN}"),
+        (pa.array([0], pa.timestamp("s", "Europe/Berli~")), f"it holds times with a time zone, such as 'timestamp.*{UNKNOWN}"),
+        (pa.array([0], pa.timestamp("s", "Europe\x00")), f"it holds times with a time zone, such as 'timestamp.*{UNKNOWN}"),
     ],
 )
 def test_an_example_is_given(column, message):

@@ -36,7 +36,5 @@ def _as_text(value: Any) -> str | None:  # noqa: ANN401  pyarrow.Scalar has no a
     """A value in words, None where it is missing; Arrow has times, and zones of times, that Python has not."""
     try:
         return str(value.as_py()) if value.is_valid else None
-    except (OverflowError, ValueError):
-        return f"{value.type} beyond the year 9999"
-    except KeyError:
-        return f"{value.type} of a time zone that is unknown"
+    except (OverflowError, ValueError, KeyError):
+        return f"{value.type} beyond the year 9999, or of a time zone that nobody knows"
