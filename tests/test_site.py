@@ -25,7 +25,8 @@ def listed():
         for page in PAGES
         for block in re.findall(r"```\{toctree\}\n(.*?)```", (DOCS / f"{page}.md").read_text(), flags=re.DOTALL)
     ]
-    return [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
+    lines = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
+    return [re.sub(r".* <(.*)>", r"\1", line) for line in lines]
 
 
 def test_every_page_and_example_is_in_one_table_of_contents():

@@ -64,6 +64,16 @@ def test_says_what_to_do_where_coverage_fails(held, seen, advice):
     assert (advice or "") in sentence
 
 
+@pytest.mark.parametrize(("share", "matters"), [(0.936, True), (0.945, False), (0.955, False), (0.964, True)])
+def test_a_miss_of_less_than_a_point_of_many_rows_is_no_alarm(share, matters):
+    n_rows = 20_000
+    sentence = html.coverage_sentence(predicted_rows_at(np.where(np.arange(n_rows) < share * n_rows, 0.5, 0.999)))
+    assert ("What to do" in sentence) == matters
+    assert ("less than a point" in sentence) != matters
+    model = Score("model", rmse=1.0, absolute=1.0, surprise=1.0, crps=1.0, covered=share)
+    assert ('class="poor"' in html.headline(np.arange(float(n_rows)), [model], 1.0, "y")) == matters
+
+
 def test_good_figures_are_not_in_the_colour_of_bad_ones():
     y = np.arange(100.0)
     good = Score("model", rmse=1.0, absolute=1.0, surprise=1.0, crps=1.0, covered=0.95)

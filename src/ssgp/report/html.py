@@ -109,8 +109,7 @@ def headline(y: Array, scores: Sequence[Score], width: float, target: str) -> st
     """The few numbers to remember: `scores` has the model's first, `width` is that of the 95 % intervals."""
     (model, *baselines), unit = scores, unit_of(target)
     better = "good" if all(model.rmse < score.rmse for score in baselines) else "poor"
-    low, high = binom.interval(0.95, len(y), 0.95)
-    right = "good" if low <= round(model.covered * len(y)) <= high else "poor"
+    right = "good" if _bearable(round(model.covered * len(y)), len(y)) else "poor"
     compared = ", ".join(f"{score.name.partition(' (')[0]} {quantity(score.rmse)}" for score in baselines)
     typical = f"typical error (RMSE){f'; {compared}' if compared else ''}"
     explained = 1 - model.rmse**2 / y.var() if y.var() > 0 else 0.0
@@ -168,13 +167,24 @@ def coverage_sentence(predicted: PredictedRows, seen: bool | None = False) -> st
     return (
         f"<p>95 % intervals held {percent(held / n)} of {predicted.description}: {verdict} intervals that are exactly "
         f"right would ({percent(low / n)} to {percent(high / n)}, by chance). 50 % intervals held "
-        f"{percent(held_by_half / n)}.</p>{_what_next(held, low, high, seen)}"
+        f"{percent(held_by_half / n)}.{_small_miss(held, n)}</p>{_what_next(held, n, seen)}"
     )
 
 
-def _what_next(held: int, low: float, high: float, seen: bool | None) -> str:
+def _bearable(held: int, n: int) -> bool:
+    """Whether 95 % intervals hold about what they should: as many as by chance, or within a point of it."""
+    low, high = binom.interval(0.95, n, 0.95)
+    return min(low, 0.94 * n) <= held <= max(high, 0.96 * n)
+
+
+def _small_miss(held: int, n: int) -> str:
+    low, high = binom.interval(0.95, n, 0.95)
+    return " It is less than a point, and matters little." if _bearable(held, n) and not low <= held <= high else ""
+
+
+def _what_next(held: int, n: int, seen: bool | None) -> str:
     """What to do where coverage fails."""
-    if low <= held <= high:
+    if _bearable(held, n):
         return ""
     if seen is not False:
         return (
@@ -186,7 +196,7 @@ def _what_next(held: int, low: float, high: float, seen: bool | None) -> str:
         "its intervals promise too much here. See first whether these rows differ from those of training: rows of new "
         "users, places or machines ask for <code>fit(..., groups=)</code> or <code>ssgp fit --group</code>, later rows "
         "for <code>fit(..., time=)</code> or <code>ssgp fit --time</code>."
-        if held < low
+        if held < 0.95 * n
         else "its intervals are wider than they need to be here."
     )
     return (
