@@ -15,7 +15,12 @@ def tasks_of_fits(client):
 
 def assert_no_task_is_left(client):
     """Nor any that could be run again."""
+    wait_until(lambda: not tasks_of_fits(client))
+    assert tasks_of_fits(client) == []
+
+
+def wait_until(true):
+    """Wait for a condition; go on where it does not come true."""
     deadline = time.monotonic() + MOST_SECONDS
-    while (left := tasks_of_fits(client)) and time.monotonic() < deadline:
+    while not true() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert left == []

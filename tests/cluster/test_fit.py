@@ -55,9 +55,8 @@ def files(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_is_the_fit_in_memory(fit, weighted):
-    fit_checks.check_is_the_fit_in_memory(fit, weighted)
+def test_is_the_fit_in_memory(fit):
+    fit_checks.check_is_the_fit_in_memory(fit, weighted=True)
 
 
 def test_tables_are_encoded(fit):
@@ -119,6 +118,14 @@ class TestErrors:
         y[1500] = np.nan
         pq.write_table(table.set_column(3, "y", pa.array(y)), files / "0.parquet", row_group_size=700)
         with pytest.raises(ValueError, match=r"0\.parquet', row group 2: .*NaN"):
+            self.fit(files, client)
+
+    def test_name_the_row_group_whose_target_is_text(self, files, client):
+        table = pq.read_table(files / "0.parquet")
+        text = pa.array([f"{value:.3f} m" for value in table["y"].to_pylist()])
+        for path in files.iterdir():
+            pq.write_table(table.set_column(3, "y", text), path)
+        with pytest.raises(ValueError, match=r"0\.parquet', row group 0: column 'y' holds string, and it has to hold"):
             self.fit(files, client)
 
     def test_name_the_row_group_that_is_damaged(self, files, client):
