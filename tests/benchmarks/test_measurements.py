@@ -9,7 +9,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
-from benchmarks import aimpeak, airline, flights, objectives, one_row, rough, step, streaming
+from benchmarks import aimpeak, airline, cluster, flights, objectives, one_row, rough, step, streaming
 from experiments.tables import AIMPEAK_INPUTS, AIRLINE_INPUTS
 from helpers import wavy
 from ssgp import SpectralForestRegressor
@@ -137,6 +137,16 @@ class TestStreaming:
         noise = second - base
         assert np.all(noise != 0)
         assert np.std(noise) == pytest.approx(0.02 * np.std(base), rel=0.5)
+
+    def test_a_cluster_makes_the_same_model(self, folder):
+        write_table(folder / "airline.parquet", AIRLINE_INPUTS, "ArrDelay", 600)
+        cells = cluster.cells([0.0006], "1GB", "1GB", [0, 1], 1)
+        alone, shared = (row for cell in cells for row in cluster.measure(folder, folder, cell))
+        assert alone["checksum"] == shared["checksum"]
+        stages = sum(shared[f"{stage}_s"] for stage in cluster.STAGES)
+        assert stages == pytest.approx(shared["fit_s"])
+        assert shared["look_tasks"] == shared["sample_tasks"] == 1
+        assert shared["to_caller_gb"] * 1e9 > 600 * 9 * 8
 
     def test_a_stage_without_a_model_says_that_the_fit_comes_first(self, folder):
         (folder / "0.0001.parquet").write_bytes(b"")

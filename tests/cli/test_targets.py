@@ -18,8 +18,14 @@ FAR = pa.array([None, 2**62], pa.int64()).cast(pa.timestamp("s"))
         (pa.array([None, 0]).cast(pa.timestamp("s")), "it holds times, such as '1970-01-01 00:00:00'"),
         (FAR, rf"it holds times, such as 'timestamp\[s\] beyond the year 9999{UNKNOWN}"),
         (FAR.dictionary_encode(), f"it holds times, such as 'dictionary<.*beyond the year 9999{UNKNOWN}"),
-        (pa.array([0], pa.timestamp("s", "Europe/Berli~")), f"it holds times with a time zone, such as 'timestamp.*{UNKNOWN}"),
-        (pa.array([0], pa.timestamp("s", "Europe\x00")), f"it holds times with a time zone, such as 'timestamp.*{UNKNOWN}"),
+        (
+            pa.array([0], pa.timestamp("s", "Europe/Berli~")),
+            f"it holds times with a time zone, such as 'timestamp.*{UNKNOWN}",
+        ),
+        (
+            pa.array([0], pa.timestamp("s", "Europe\x00")),
+            f"it holds times with a time zone, such as 'timestamp.*{UNKNOWN}",
+        ),
     ],
 )
 def test_an_example_is_given(column, message):
