@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -61,7 +62,7 @@ warnings.filterwarnings("ignore", message=".*is non-interactive.*")
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ssgp"
-html_static_path = ["_static"]
+html_static_path = ["_static", "generated/static"]
 html_css_files = ["style.css"]
 html_copy_source = html_show_sourcelink = False
 html_theme_options = {
@@ -81,8 +82,15 @@ def write_generated_pages() -> None:
     shutil.rmtree(GENERATED, ignore_errors=True)
     GENERATED.mkdir()
     write_pages()
+    draw_evaluation(GENERATED / "static" / "evaluation")
     (GENERATED / "commands.md").write_text(command_page(), encoding="utf-8")
     (GENERATED / "names.rst").write_text(name_page(), encoding="utf-8")
+
+
+def draw_evaluation(folder: Path) -> None:
+    """Draw the figures and the page of the paper's evaluation from the rows of our run."""
+    command = [sys.executable, "-m", "experiments", "draw", "--results", "experiments/full-run", "--out", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
 def link_pages(app: Any, page: str, source: list[str]) -> None:  # noqa: ANN401
