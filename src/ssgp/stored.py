@@ -18,6 +18,7 @@ from ssgp.baselines.vssgp import VSSGPRegressor
 from ssgp.distributions.pipeline import Pipeline as DistributionPipeline
 from ssgp.distributions.recalibrated import RecalibratedRegressor
 from ssgp.distributions.recalibration import Recalibration
+from ssgp.forest.atoms import Atoms
 from ssgp.forest.boosted_trees import BoostedTrees
 from ssgp.forest.calibration import Calibration
 from ssgp.forest.correction import Correction
@@ -64,7 +65,7 @@ BASELINES = (
     *(InducingFeatures, InducingMap, Model, SpectralMap),
     *(SquaredExponential, VariationalMap, WeightPosterior),
 )
-FOREST = (*CHECKPOINTED, BoostedTrees, Calibration, Correction, Forest, NoiseShape, NoiseTrend)
+FOREST = (*CHECKPOINTED, Atoms, BoostedTrees, Calibration, Correction, Forest, NoiseShape, NoiseTrend)
 DISTRIBUTIONS = (DistributionPipeline, Recalibration)
 TABLES = (Donors, Dropped, Number, OneHot, Ordinal, TargetMeans, Time)
 

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checks import WeightTotals, check_rows
 from ssgp.dask.blocks import Block, Piece
+from ssgp.forest.atom_choice import given_values
 from ssgp.forest.estimator import SpectralForestRegressor
 from ssgp.forest.targets import check_allowed
 from ssgp.tables.arrow_columns import needs_encoding, selected_rows, to_table
@@ -92,10 +93,13 @@ class RowReader:
         Not fitted; where columns are known it has their names and number.
     encoder : TableEncoder or None
         Fitted; None where rows are numbers as they are.
+    atoms : tuple of float
+        Targets whose rows are left out.
     """
 
     estimator: SpectralForestRegressor
     encoder: TableEncoder | None = None
+    atoms: tuple[float, ...] = ()
 
     def __call__(self, block: Block, encoded: Encoded | None = None) -> Columns:
         """Inputs, targets and weights of the rows that count."""
@@ -111,7 +115,8 @@ class RowReader:
             return np.empty((0, self._n_inputs)), np.empty(0), None
         X, y, weights = zip(*parts, strict=True)
         weight = None if weights[0] is None else np.concatenate(weights)
-        return np.concatenate(X), np.concatenate(y), weight
+        columns = np.concatenate(X), np.concatenate(y), weight
+        return _without(self.atoms, *columns) if self.atoms else columns
 
     def count(self, pieces: Iterable[Piece], encoded: Encoded | None = None) -> Counts:
         """What the rows of a block are, all of them checked."""
@@ -145,8 +150,14 @@ class RowReader:
             estimator = cast(SpectralForestRegressor, clone(estimator))
         known = hasattr(estimator, "n_features_in_")
         X, y, weight, _ = check_rows(estimator, X, piece.y, piece.weight, None, reset=not known, whole=False)
-        check_allowed(estimator.target, y, weight)
+        check_allowed(estimator.target, y, weight, given_values(estimator.atoms))
         return X, y, weight
+
+
+def _without(atoms: tuple[float, ...], X: Array, y: Array, weight: Array | None) -> Columns:
+    """Rows whose targets are none of these."""
+    kept = ~np.isin(y, atoms)
+    return X[kept], y[kept], None if weight is None else weight[kept]
 
 
 def look(reader: RowReader, block: Block) -> Look:

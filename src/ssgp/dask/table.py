@@ -7,6 +7,7 @@ of them, would be larger, and trees would differ in their last bits. Neither pas
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from threading import Semaphore
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.checksums import checksum
 from ssgp.dask.blocks import Block
-from ssgp.dask.reading import Columns, Counts, Encoded, RowReader
+from ssgp.dask.reading import Columns, Counts, Encoded, RowReader, count
 from ssgp.dask.tasks import Tasks
 from ssgp.engine.freed_memory import give_back
 from ssgp.engine.threads import with_one_blas_thread
@@ -71,7 +72,7 @@ class ClusterRows:
         counts: Sequence[Counts],
         encoded: Sequence[Future] | None,
     ) -> None:
-        self.tasks = tasks
+        self.tasks, self._read_by = tasks, reader
         self._blocks, self._encoded = blocks, [None] * len(blocks) if encoded is None else encoded
         self._reader = tasks.constant("reader", reader)
         self.starts = np.concatenate([[0], np.cumsum([block.n_rows for block in counts])])
@@ -130,6 +131,14 @@ class ClusterRows:
     def labels(self) -> Iterator[Array]:
         """Labels of all rows: they have none."""
         raise NotImplementedError
+
+    @contextmanager
+    def elsewhere(self, values: Array) -> "Iterator[ClusterRows]":
+        """Context with the rows whose targets are none of these values, in their order; workers count them."""
+        reader = replace(self._read_by, atoms=tuple(values.tolist()))
+        pairs = zip(self._blocks, self._encoded, strict=True)
+        counts = self.tasks.run([self.tasks.call("count", count, reader, *pair) for pair in pairs])
+        yield ClusterRows(self.tasks, self._blocks, reader, counts, self._encoded)
 
 
 @dataclass(frozen=True)

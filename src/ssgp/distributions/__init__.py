@@ -1,5 +1,6 @@
 """Predictions: distributions of rows, the methods that every regressor has, and recalibration."""
 
+from ssgp.distributions.atoms import AtomDistribution
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.counts import CountDistribution
 from ssgp.distributions.filled import FilledDistribution
@@ -12,6 +13,7 @@ from ssgp.distributions.stretched import StretchedDistribution
 from ssgp.distributions.student_mixture import StudentMixture
 
 __all__ = [
+    "AtomDistribution",
     "CountDistribution",
     "Distribution",
     "FilledDistribution",

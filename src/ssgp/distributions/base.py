@@ -88,8 +88,8 @@ class Distribution(ABC):
         """Half the mean distance of two independent draws, E abs(Y - Y') / 2, shape (n,)."""
 
     @abstractmethod
-    def _quantile(self, level: float) -> Array:
-        """Quantiles of one level, shape (n,)."""
+    def _quantile(self, level: float | Array) -> Array:
+        """Quantiles of one level, or of one for each row (n,), shape (n,)."""
 
     def std(self) -> Array:
         """Standard deviations, shape (n,)."""

@@ -133,7 +133,7 @@ class CountDistribution(MappedDistribution):
         """The value up to which values grow exponentially."""
         return float(self.map.slope(np.array(50.0)))
 
-    def _quantile(self, level: float) -> Array:
+    def _quantile(self, level: float | Array) -> Array:
         return np.maximum(np.ceil(self.map.to_target(self.before._quantile(level)) - 0.5), 0.0)
 
 

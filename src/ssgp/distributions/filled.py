@@ -106,8 +106,9 @@ class FilledDistribution(StretchableDistribution):
         """The distributions with heavier tails, of at most `dof` degrees of freedom."""
         return FilledDistribution(self.before.with_tails(dof), self.filled.with_tails(dof), self.places)
 
-    def _quantile(self, level: float) -> Array:
-        return self._joined(self.before._quantile(level), self.filled._quantile(level))
+    def _quantile(self, level: float | Array) -> Array:
+        of_filled = level if np.ndim(level) == 0 else self._of_filled(level)
+        return self._joined(self.before._quantile(level), self.filled._quantile(of_filled))
 
     def _of_filled(self, y: ArrayLike) -> Array:
         return np.broadcast_to(np.asarray(y, dtype=float), len(self))[self.places]

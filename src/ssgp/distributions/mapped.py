@@ -162,7 +162,7 @@ class MappedDistribution(Distribution):
         result[some] = half_line_integral(integrand, before.std())
         return result
 
-    def _quantile(self, level: float) -> Array:
+    def _quantile(self, level: float | Array) -> Array:
         return self._to_target(self.before._quantile(level))
 
     @cached_property

@@ -98,7 +98,7 @@ class NormalDistribution(StretchableDistribution):
         location, scale = self.location[None], self.scale[None]
         return StudentMixture(location, scale, np.full_like(location, MOST_DOF))
 
-    def _quantile(self, level: float) -> Array:
+    def _quantile(self, level: float | Array) -> Array:
         return self.location + self.scale * ndtri(level)
 
     def _standardized(self, y: ArrayLike) -> Array:

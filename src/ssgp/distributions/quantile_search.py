@@ -30,14 +30,14 @@ class QuantileSearch:
     ----------
     location, scale, dof, log_peaks : arrays of shape (T, n)
         Components of the mixtures, and their log densities at their locations.
-    level : float
-        Probability, between 0 and 1.
+    level : float or array of shape (n,)
+        Probability, between 0 and 1, of all rows or of each.
     """
 
-    def __init__(self, location: Array, scale: Array, dof: Array, log_peaks: Array, level: float) -> None:
+    def __init__(self, location: Array, scale: Array, dof: Array, log_peaks: Array, level: float | Array) -> None:
         self._location, self._scale, self._dof, self._log_peaks = location, scale, dof, log_peaks
-        self._level, self._tail = level, min(level, 1.0 - level)
         self._row = np.arange(location.shape[1])
+        self._level = np.broadcast_to(np.asarray(level, dtype=float), len(self._row))
         standard = standard_quantiles(dof, level)
         quantiles, margin = location + scale * standard, scale * (0.01 * np.abs(standard) + 1e-6)
         self._low, self._high = (quantiles - margin).min(axis=0), (quantiles + margin).max(axis=0)
@@ -52,10 +52,16 @@ class QuantileSearch:
         probability beyond a distance is about a power of it, their distance is a power mean of those of the quantiles.
         """
         density = np.exp(self._log_peaks - (0.5 * self._dof + 0.5) * np.log1p(standard**2 / self._dof))
-        if self._tail > 0.4:
-            return mean_in_order(density * quantiles) / mean_in_order(density)
+        tail = np.minimum(self._level, 1.0 - self._level)
+        near = tail > 0.4
+        if not near.any():
+            return self._start_in_tail(quantiles, standard, density, tail)
+        start = mean_in_order(density * quantiles) / mean_in_order(density)
+        return start if near.all() else np.where(near, start, self._start_in_tail(quantiles, standard, density, tail))
+
+    def _start_in_tail(self, quantiles: Array, standard: Array, density: Array, tail: Array) -> Array:
         mean, side = mean_in_order(self._location), np.sign(self._level - 0.5)
-        power = mean_in_order(density * self._scale * np.abs(standard)) / self._tail
+        power = mean_in_order(density * self._scale * np.abs(standard)) / tail
         distance = np.maximum(side * (quantiles - mean), SMALL_STEP * self._scale)
         longest = distance.max(axis=0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -102,14 +108,18 @@ class QuantileSearch:
         self._location, self._scale = self._location[:, rows], self._scale[:, rows]
         self._dof, self._log_peaks = self._dof[:, rows], self._log_peaks[:, rows]
         self._row, self._point, self._last_length = self._row[rows], self._point[rows], self._last_length[rows]
+        self._level = self._level[rows]
         self._low, self._high = self._low[rows], self._high[rows]
 
 
-def standard_quantiles(dof: Array, level: float) -> Array:
-    """Quantiles of Student-t distributions of location 0 and scale 1, to a relative error of a hundredth, from a table.
+def standard_quantiles(dof: Array, level: float | Array) -> Array:
+    """Quantiles of Student-t distributions of location 0 and scale 1, to a relative error of a hundredth.
 
-    The table does not depend on the rows, and so neither does a row's quantile on the other rows.
+    Those of one level are from a table, which does not depend on the rows, and so neither does a row's quantile on the
+    other rows.
     """
+    if isinstance(level, np.ndarray):
+        return stdtrit(dof, level)
     if level == 0.5:
         return np.zeros_like(dof)
     if min(level, 1.0 - level) < LEAST_TABLED:

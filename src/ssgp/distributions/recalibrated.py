@@ -161,7 +161,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
 
     def _means(self, X: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
         check_is_fitted(self)
-        if getattr(self.regressor, "target_map_", None) is not None:
+        if getattr(self.regressor, "target_map_", None) is not None or len(getattr(self.regressor, "atoms_", ())):
             return means_of_distributions(self, X, **keywords)
         return self.regressor.predict(X, **keywords) + self.recalibration_.shift
 

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
+from ssgp.distributions.atoms import AtomDistribution
 from ssgp.distributions.base import LEAST_DOF, MOST_DOF, Distribution, StretchableDistribution
 from ssgp.distributions.mapped import MappedDistribution
 from ssgp.distributions.stretched import StretchedDistribution
@@ -20,6 +21,8 @@ __all__ = ["Recalibration", "fit_recalibration"]
 HALF_INSIDE = 0.6745
 # Largest logarithm of a factor that the search reaches on either side of its start.
 MOST_STRETCH = 5.0
+# Fewer rows that are at no atom tell nothing.
+LEAST_ELSEWHERE = 20
 # Degrees of freedom above which tails look normal.
 NEARLY_NORMAL = 1000.0
 
@@ -52,7 +55,12 @@ class Recalibration:
     dof: float = MOST_DOF
 
     def __call__(self, before: Distribution) -> Distribution:
-        """Distributions with heavier tails, moved and stretched; of mapped targets before they are mapped back."""
+        """Distributions with heavier tails, moved and stretched; of mapped targets before they are mapped back.
+
+        Where there are atoms, it is of what is elsewhere.
+        """
+        if isinstance(before, AtomDistribution):
+            return replace(before, elsewhere=self(before.elsewhere))
         if isinstance(before, MappedDistribution):
             return replace(before, before=self._of_numbers(before.before))
         return self._of_numbers(before)
@@ -83,13 +91,18 @@ def fit_recalibration(before: Distribution, y: Array, weight: Array | None = Non
 
     Parameters
     ----------
-    before : StretchableDistribution or MappedDistribution
-        Predictive distributions of n rows.
+    before : StretchableDistribution, MappedDistribution or AtomDistribution
+        Predictive distributions of n rows; of those with atoms, rows elsewhere tell.
     y : array of shape (n,)
         Their targets.
     weight : array of shape (n,), optional
         How many rows each row counts for.
     """
+    if isinstance(before, AtomDistribution):
+        rows = np.flatnonzero(~np.isin(y, before.values))
+        if len(rows) < LEAST_ELSEWHERE:
+            return Recalibration()
+        return fit_recalibration(before.elsewhere[rows], y[rows], None if weight is None else weight[rows])
     values, of_numbers = (
         (y, before) if not isinstance(before, MappedDistribution) else (_mapped(before, y), before.before)
     )

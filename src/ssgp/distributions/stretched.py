@@ -97,8 +97,8 @@ class StretchedDistribution(MappableDistribution):
         below, above = self.before.half_differences()
         return self.below * below + self.above * above
 
-    def _quantile(self, level: float) -> Array:
-        return self._stretch(self.before.quantile(level)[:, None])[:, 0]
+    def _quantile(self, level: float | Array) -> Array:
+        return self._stretch(self.before._quantile(level)[:, None])[:, 0]
 
     @cached_property
     def _mean_excess(self) -> Array:

@@ -154,7 +154,7 @@ class StudentMixture(StretchableDistribution):
         """The mixtures with heavier tails, of at most `dof` degrees of freedom."""
         return replace(self, dof=combined_dof(self.dof, dof))
 
-    def _quantile(self, level: float) -> Array:
+    def _quantile(self, level: float | Array) -> Array:
         n_components, n_rows = self.location.shape
         if n_components == 1:
             return (self.location + self.scale * stdtrit(self.dof, level))[0]

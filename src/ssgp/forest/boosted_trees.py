@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.wide import WIDE
@@ -15,6 +15,8 @@ from ssgp.saving.contents import array, integer, number
 from ssgp.saving.kinds import stored
 
 __all__ = ["BinnedRows", "BoostedTrees", "grow"]
+
+Booster = HistGradientBoostingRegressor | HistGradientBoostingClassifier
 
 # Bins of an input, and rows that their edges are taken from.
 BINS = 255
@@ -74,8 +76,8 @@ class BoostedTrees:
     n_inputs: int
 
     @classmethod
-    def of(cls, booster: HistGradientBoostingRegressor) -> "BoostedTrees":
-        """Trees of a booster that was fitted to squared errors, on numbers."""
+    def of(cls, booster: Booster) -> "BoostedTrees":
+        """Trees of a booster that was fitted to squared errors, or to two classes, on numbers."""
         arrays, baseline = nodes_of_trees(booster)
         return cls(**arrays, baseline=baseline, n_inputs=booster.n_features_in_)
 
@@ -159,7 +161,7 @@ class BinnedRows:
         return cls(bins, edges)
 
 
-def grow(booster: HistGradientBoostingRegressor, rows: BinnedRows, y: Array, weight: Array) -> BoostedTrees:
+def grow(booster: Booster, rows: BinnedRows, y: Array, weight: Array) -> BoostedTrees:
     """Fit a booster to targets y (n,) of binned rows; one with ``warm_start`` goes on from its last trees."""
     trees = BoostedTrees.of(booster.fit(rows.bins, y, sample_weight=weight))
     splits = np.flatnonzero(trees.feature != LEAF)

@@ -24,7 +24,16 @@ from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, grow
 from ssgp.saving.contents import made_of, number, tuple_of
 from ssgp.saving.kinds import stored
 
-__all__ = ["Correction", "Residuals", "fit_again", "fit_booster", "fit_correction", "grow_correction"]
+__all__ = [
+    "Correction",
+    "Residuals",
+    "fit_again",
+    "fit_booster",
+    "fit_correction",
+    "fit_earlier",
+    "grow_correction",
+    "telling_inputs",
+]
 
 # Few trees with many leaves: as accurate as many small ones here, and several times as fast to evaluate.
 BOOSTER = {"max_leaf_nodes": 255, "min_samples_leaf": 20, "early_stopping": False}
@@ -262,16 +271,20 @@ def _grow_within(
 
 
 def _telling_inputs(residuals: Residuals, seed: int) -> Indices:
-    """Inputs along which the errors' means vary most, in any form: trees of all would take memory for each.
+    """Inputs along which the errors' means vary most: trees of all would take memory for each."""
+    return telling_inputs(residuals.X, residuals.importance * residuals.standardized(), seed)
+
+
+def telling_inputs(X: Array, error: Array, seed: int) -> Indices:
+    """Inputs of X (n, d) along which the means of errors (n,) vary most, in any form.
 
     They are told from some rows of the whole table in random order: in that of the table, which may be sorted, errors
     that drift would go with every input of few values.
     """
-    rows = np.random.default_rng(seed).permutation(len(residuals.error))[:SORTED_ROWS]
-    error = residuals.importance[rows] * residuals.standardized()[rows]
-    error = error - error.mean()
-    n_inputs = residuals.X.shape[1]
-    parts = (residuals.X[rows, first : first + WIDE] for first in range(0, n_inputs, WIDE))
+    rows = np.random.default_rng(seed).permutation(len(error))[:SORTED_ROWS]
+    error = error[rows] - error[rows].mean()
+    n_inputs = X.shape[1]
+    parts = (X[rows, first : first + WIDE] for first in range(0, n_inputs, WIDE))
     return largest(np.concatenate([_variation(error, part) for part in parts]), CHOSEN_INPUTS)
 
 

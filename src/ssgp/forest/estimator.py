@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +33,7 @@ from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp._utils.whole_file import FilePath
 from ssgp._utils.wide import fewer_if_wide
 from ssgp._version import __version__
+from ssgp.distributions.atoms import AtomDistribution, mean_with_atoms
 from ssgp.distributions.counts import in_target_units
 from ssgp.distributions.filled import FilledDistribution, InputRows
 from ssgp.distributions.mapped import MappedDistribution
@@ -42,8 +43,10 @@ from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
 from ssgp.distributions.training_batches import GivenBatches, encoded_batches
 from ssgp.engine.threads import n_threads
+from ssgp.forest.atom_choice import AtomOptions, AtomSetting, find_atoms, given_values, kind_elsewhere
+from ssgp.forest.atoms import Atoms, LabelledRows
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
-from ssgp.forest.fitted import CONTENTS, FittedForest, check_contents
+from ssgp.forest.fitted import CONTENTS, OPTIONAL_CONTENTS, FittedForest, check_contents
 from ssgp.forest.machines import find_machine
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
@@ -68,7 +71,7 @@ KEPT_BYTES = 4_000_000
 PREDICT_ROWS = 1 << 17
 PREDICT_ROWS_PER_THREAD = 1 << 14
 # What predictions are.
-ForestDistribution = StudentMixture | FilledDistribution | MappedDistribution
+ForestDistribution = StudentMixture | FilledDistribution | MappedDistribution | AtomDistribution
 # Rows that are not in memory, and what makes a table of them that trees can be fitted to.
 Stored = TypeVar("Stored", bound=StoredTable)
 MakeTable = Callable[[Stored, Standardizer, int, Callable[[int], Any]], RowTable]
@@ -76,7 +79,14 @@ MakeTable = Callable[[Stored, Standardizer, int, Callable[[int], Any]], RowTable
 NOT_IN_THE_MODEL = {"average_prunings", "encoder", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
 
-@stored_regressor(CONTENTS, relations=check_contents)
+class FoundAtoms(NamedTuple):
+    """Seed of a fit, and the atoms of its target, None where it has none."""
+
+    seed: int
+    atoms: Atoms | None = None
+
+
+@stored_regressor(CONTENTS, optional_parts=OPTIONAL_CONTENTS, relations=check_contents)
 class SpectralForestRegressor(CallbackSupportMixin, TableRegressor):
     """Forest of local sparse spectrum Gaussian processes.
 
@@ -142,6 +152,11 @@ default="squared-exponential"
         within the bounds of a pair such as ``(0, 100)``. No prediction is beyond, and the forest learns a map of the
         target that suits: of positive ones, a logarithm below some scale, chosen by held-out rows. ``"auto"`` does so
         where all targets are positive and rows held out are clearly more probable then; ``"any"`` never does.
+    atoms : "auto", None, number or list of numbers, default="auto"
+        Values of the target that have a probability of their own (docs/targets.md), such as zero where many have spent
+        nothing: boosted trees say how probable they are, and the forest is of the other rows. ``"auto"`` looks at
+        values that a tenth of all rows or more have, and three times as many as any other value, and takes them where
+        rows held out have a lower CRPS then; None never does.
     warm_start : bool, default=False
         Whether `fit` goes on from the last frequencies.
     device : str, default="cpu"
@@ -177,7 +192,8 @@ default="squared-exponential"
     corrected_share_ : float
         How much of the boosted trees' correction is applied, from 0 to 1.
     n_rows_ : int
-        Training rows; those that repeat each other exactly, and were not given as groups, are one.
+        Training rows of the trees: without those at atoms; those that repeat each other exactly, and were not given as
+        groups, are one.
     n_iter_ : int
         Learning steps taken.
     bound_trace_ : array of shape (n_steps,)
@@ -187,6 +203,8 @@ default="squared-exponential"
         What targets are, as given or found.
     target_map_ : SoftLog, Logit or None
         The map of the target, None where it is learned as it is.
+    atoms_ : array of shape (k,)
+        Values with probabilities of their own, ascending; none where there are no atoms.
     encoder_ : TableEncoder or None
         Encoder of the rows, None where they are numbers as they are. Attributes of the inputs, d of them, are then of
         its features (``encoder_.get_feature_names_out()``).
@@ -213,6 +231,7 @@ default="squared-exponential"
     max_memory: float | str
     keep_rows: bool | Literal["auto"]
     target: Target
+    atoms: AtomSetting
 
     _fitted: FittedForest
 
@@ -248,6 +267,7 @@ default="squared-exponential"
         "max_memory": [Interval(Real, LEAST_MEMORY, None, closed="left"), AmountOfMemory()],
         "keep_rows": ["boolean", StrOptions({"auto"})],
         "target": [TargetOptions()],
+        "atoms": [AtomOptions(), None],
         "warm_start": ["boolean"],
         "device": [DeviceName()],
         "n_jobs": N_JOBS,
@@ -274,6 +294,7 @@ default="squared-exponential"
         keep_rows: bool | Literal["auto"] = "auto",
         encoder: Encoder = "auto",
         target: Target = "auto",
+        atoms: AtomSetting = "auto",
         warm_start: bool = False,
         device: str = "cpu",
         n_jobs: int | None = -1,
@@ -296,6 +317,7 @@ default="squared-exponential"
         self.keep_rows = keep_rows
         self.encoder = encoder
         self.target = target
+        self.atoms = atoms
         self.warm_start = warm_start
         self.device = device
         self.n_jobs = n_jobs
@@ -396,6 +418,7 @@ default="squared-exponential"
         make_table: MakeTable[Stored],
         budget: Budget,
         kind: LabelKind | None = None,
+        found: FoundAtoms | None = None,
     ) -> Self:
         """Fit to rows that are not in memory, in the user's units, checked and in numbers.
 
@@ -410,17 +433,26 @@ default="squared-exponential"
             Time, and what is kept.
         kind : "groups", "time" or None
             What their labels are.
+        found : FoundAtoms or None
+            Seed of the fit and atoms, where they are known, and the rows none of theirs.
         """
         shares = self._shares(stored.n_inputs)
         if stored.n_rows <= shares.sampled_rows:
             label = stored.labels_of(np.arange(stored.n_rows)) if stored.labelled else None
-            return self._fit_rows(*stored.read(0, stored.n_rows), self.keep_rows, budget, label, kind)
-        seed, places = self._draw_sample(stored.n_rows, shares, budget)
+            return self._fit_rows(*stored.read(0, stored.n_rows), self.keep_rows, budget, label, kind, found)
+        seed = self._draw_seed(budget) if found is None else found.seed
+        places = random_rows(stored.n_rows, shares.sampled_rows, seed)
         X, y, weight = stored.take(places)
         labels_of_sample = stored.labels_of(places) if stored.labelled else None
+        if found is None:
+            found = self._find_atoms(X, y, weight, labels_of_sample, kind, np.arange(len(y)), seed, budget)
+            if found.atoms is not None:
+                del X, y, weight
+                with stored.elsewhere(found.atoms.values) as others:
+                    return self._fit_stored(others, make_table, budget, kind, found)
         groups = labels_of_sample if kind == "groups" else None
         chosen_by = ChoosingRows.of(X, y, weight, groups, np.arange(len(y)))
-        units = self._choose_units(X, y, weight, chosen_by, seed, budget, places, stored.extremes)
+        units = self._choose_units(X, y, weight, chosen_by, found, budget, places, stored.extremes)
         sample = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
         del X, y, weight, chosen_by
         sizes = self._sizes(stored.n_rows, stored.n_inputs, None)
@@ -429,7 +461,7 @@ default="squared-exponential"
         training = TrainingRows(sample, table, places)
         if labels_of_sample is not None:
             training = training.labelled(kind, labels_of_sample, stored.labels)
-        self._fit_table(training, units, seed, budget)
+        self._fit_table(training, units, found, budget)
         return self
 
     @contextmanager
@@ -438,8 +470,9 @@ default="squared-exponential"
     ) -> Iterator[RowFile]:
         """All rows of the batches in a file, in numbers."""
         encoder, numeric = encoded_batches(batches, self.encoder, n_rows)
-        allowed = self._allowed(self.warm_start and hasattr(self, "_fitted"))
-        with gathered(self, labels.numbered(numeric), folder, partial(check_allowed, allowed)) as file:
+        allowed, atoms = self._allowed(self.warm_start and hasattr(self, "_fitted"))
+        check = partial(check_allowed, allowed, atoms=atoms)
+        with gathered(self, labels.numbered(numeric), folder, check) as file:
             self._set_encoder(encoder)
             yield file
 
@@ -457,7 +490,8 @@ default="squared-exponential"
         with columns_unchanged_on_error(self):
             labels, given = RowLabels(self.encoder), y
             X, y, weight, label = self._training_rows(X, y, sample_weight, labels.of(X, groups, time), growing=growing)
-            check_allowed(self._allowed(self._last() is not None), given, sample_weight)
+            allowed, atoms = self._allowed(self._last() is not None)
+            check_allowed(allowed, given, sample_weight, atoms)
             if growing and weight is not None:
                 check_total_weight(WeightTotals.of(weight), growing)
             labels.check()
@@ -487,35 +521,62 @@ default="squared-exponential"
         budget: Budget,
         label: Array | None = None,
         kind: LabelKind | None = None,
+        found: FoundAtoms | None = None,
     ) -> Self:
-        """Fit to rows in memory that have been checked."""
+        """Fit to rows in memory that have been checked; to those elsewhere, where atoms are found."""
         shares = self._shares(X.shape[1])
-        seed, places = self._draw_sample(len(y), shares, budget)
+        if found is None:
+            seed = self._draw_seed(budget)
+            sampled = random_rows(len(y), min(len(y), shares.sampled_rows), seed)
+            found = self._find_atoms(X, y, weight, label, kind, sampled, seed, budget)
+            if found.atoms is not None:
+                elsewhere = ~found.atoms.are_at(y)
+                X, y = X[elsewhere], y[elsewhere]
+                weight, label = (None if part is None else part[elsewhere] for part in (weight, label))
+        places = random_rows(len(y), min(len(y), shares.sampled_rows), found.seed)
         chosen_by = ChoosingRows.of(X, y, weight, label if kind == "groups" else None, places)
         if len(places) == len(y):
-            units = self._choose_units(X, y, weight, chosen_by, seed, budget)
+            units = self._choose_units(X, y, weight, chosen_by, found, budget)
             rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
             training = TrainingRows.in_random_order(rows)
             label = None if label is None else label[places]
         else:
             sample = X[places], y[places], None if weight is None else weight[places]
-            units = self._choose_units(*sample, chosen_by, seed, budget, places, (float(y.min()), float(y.max())))
+            units = self._choose_units(*sample, chosen_by, found, budget, places, (float(y.min()), float(y.max())))
             rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
             training = TrainingRows.of(MemoryTable(rows), places)
         if label is not None:
             training = training.labelled(kind, label[training.places], lambda: [label])
-        table = self._fit_table(training, units, seed, budget).table
+        table = self._fit_table(training, units, found, budget).table
         rows = table.rows if isinstance(table, MemoryTable) else rows
         keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
         self._fitted = replace(self._fitted, rows=rows if keep else None)
         return self
 
-    def _draw_sample(self, n_rows: int, shares: MemoryShares, budget: Budget) -> tuple[int, Indices]:
-        """Seed of the fit, and numbers of the rows to learn from."""
+    def _draw_seed(self, budget: Budget) -> int:
+        """Seed of the fit."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        if self.random_state is None:
-            seed = budget.kept.same_seed(seed)
-        return seed, random_rows(n_rows, min(n_rows, shares.sampled_rows), seed)
+        return budget.kept.same_seed(seed) if self.random_state is None else seed
+
+    def _find_atoms(
+        self,
+        X: Array,
+        y: Array,
+        weight: Array | None,
+        label: Array | None,
+        kind: LabelKind | None,
+        places: Indices,
+        seed: int,
+        budget: Budget,
+    ) -> FoundAtoms:
+        """Atoms of the target, told from rows of these places, in random order."""
+        goes_on = self._last() is not None
+        last = self._fitted.atoms if goes_on else None
+        if self.atoms is None or (goes_on and last is None):
+            return FoundAtoms(seed)
+        rows = LabelledRows(X, y, weight, label, kind == "time")
+        settings = self._settings(len(places), X.shape[1], seed, None)
+        return FoundAtoms(seed, find_atoms(self.atoms, rows, places, self.target, settings, budget, last))
 
     def _choose_units(
         self,
@@ -523,7 +584,7 @@ default="squared-exponential"
         y: Array,
         weight: Array | None,
         chosen_by: ChoosingRows,
-        seed: int,
+        found: FoundAtoms,
         budget: Budget,
         places: Indices | None = None,
         extremes: tuple[float, ...] = (),
@@ -534,22 +595,23 @@ default="squared-exponential"
         """
         if self._last() is not None:
             return self._fitted.units
-        settings = self._settings(len(chosen_by.y), X.shape[1], seed, None)
+        settings = self._settings(len(chosen_by.y), X.shape[1], found.seed, None)
         y_range = clean_range(y, extremes) or (-np.inf, np.inf)
         within = np.clip(y, *y_range)
         least = max(y_range[0], min((*extremes, float(y.min()))))
         chosen_by = replace(chosen_by, y=np.clip(chosen_by.y, *y_range))
-        target_map = choose_map(possible_maps(self.target, within, least), chosen_by, settings, budget)
+        target = self.target if found.atoms is None else kind_elsewhere(self.target, within, least)
+        target_map = choose_map(possible_maps(target, within, least), chosen_by, settings, budget)
         return Standardizer.fit(X, y, weight, True, target_map, places, extremes)
 
-    def _fit_table(self, rows: TrainingRows, units: Standardizer, seed: int, budget: Budget) -> TrainingRows:
+    def _fit_table(self, rows: TrainingRows, units: Standardizer, found: FoundAtoms, budget: Budget) -> TrainingRows:
         """Fit, and return the rows it was to: those that were given, or each once where some are copies."""
         warn_of_removed(self, average_prunings="the average over prunings gained 0.3 % at most")
         last, given = self._last(), rows
-        budget.kept.begin(lambda: self._identity(given, seed))
+        budget.kept.begin(lambda: self._identity(given, found))
         rows = repeats_together(rows) if rows.groups is None else rows
-        settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], seed, last)
-        self._fitted = fit_forest(rows, units, settings, budget, last, self._hooks)
+        settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], found.seed, last)
+        self._fitted = fit_forest(rows, units, settings, budget, last, self._hooks, found.atoms)
         return rows
 
     def _hooks(self, n_steps: int, attributes: Callable[[], Mapping[str, Any]]) -> StepHooks:
@@ -590,7 +652,11 @@ default="squared-exponential"
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
         given = y
         X, y, weight, _ = self._more_rows(X, y, sample_weight)
-        check_allowed(self._allowed(True), given, sample_weight)
+        allowed, atoms = self._allowed(True)
+        check_allowed(allowed, given, sample_weight, atoms)
+        if last.atoms is not None:
+            elsewhere = ~last.atoms.are_at(y)
+            X, y, weight = X[elsewhere], y[elsewhere], None if weight is None else weight[elsewhere]
         rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
         if rows.weight is not None:
             check_total_weight(WeightTotals.of(rows.weight), growing=True)
@@ -606,12 +672,12 @@ default="squared-exponential"
         self._fitted = replace(learn_more(last, training, settings, n_steps, self._hooks), rows=rows)
         return self
 
-    def _identity(self, rows: TrainingRows, seed: int) -> dict[str, Any]:
+    def _identity(self, rows: TrainingRows, found: FoundAtoms) -> dict[str, Any]:
         """Facts that have to be the same for a fit to go on from a checkpoint."""
         settings = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_IN_THE_MODEL}
         last = self._last()
         return {
-            "seed": int(seed),
+            "seed": int(found.seed),
             "number of rows": rows.table.n_rows,
             **settings,
             "checksums of inputs, targets and weights": rows.table.checksums(),
@@ -677,7 +743,8 @@ default="squared-exponential"
         -------
         StudentMixture, or FilledDistribution where rows have values that fit never saw
             A distribution for each row, in the target's units. Where there is a `target_map_`, it is the
-            MappedDistribution of such a one, or, of counts, a CountDistribution.
+            MappedDistribution of such a one, or, of counts, a CountDistribution; where there are `atoms_`, an
+            AtomDistribution, which has one of these for the rest.
         """
         return self._distribution(self._checked(X))
 
@@ -685,6 +752,7 @@ default="squared-exponential"
         """Variance of the noise in the region of each row of X (n, d), shape (n,), in squared target units.
 
         Where the target is mapped, it is that of the map, times the squared slope of the target at the prediction.
+        Where it has atoms, it is that of targets elsewhere.
         """
         rows = self._checked(X)
         variance = rows.means(lambda X, _: self._fitted.noise_variance(X, self.n_jobs))
@@ -699,20 +767,33 @@ default="squared-exponential"
         """The map of the target, None where it is learned as it is."""
         return self._fitted.units.target_map
 
-    def _allowed(self, goes_on: bool) -> Target:
-        """What targets must be; those of a fit that goes on, as the map of the last one has them."""
-        return self.target if not goes_on or self.target_map_ is None else allowed_by(self.target_map_)
+    @property
+    def atoms_(self) -> Array:
+        """Values with probabilities of their own, ascending."""
+        atoms = self._fitted.atoms
+        return np.empty(0) if atoms is None else atoms.values
+
+    def _allowed(self, goes_on: bool) -> tuple[Target, Array | None]:
+        """What targets must be, and atoms beside; those of a fit that goes on, as the last one has them."""
+        if not goes_on:
+            return self.target, given_values(self.atoms)
+        return self.target if self.target_map_ is None else allowed_by(self.target_map_), self.atoms_
 
     @property
     def target_kind_(self) -> str:
         """What targets are, as given or found."""
-        return "any" if self.target_map_ is None else self.target_map_.kind
+        if self.target_map_ is None:
+            return "any"
+        kind = self.target_map_.kind
+        return "non-negative" if kind == "positive" and self.atoms_.min(initial=1.0) == 0.0 else kind
 
     def _means(self, X: ArrayLike) -> Array:
         rows = self._checked(X)
         if self.target_map_ is not None:
             return means_of_distributions(self, X)
-        return rows.means(lambda rows, _: self._fitted.means(rows, self.n_jobs))
+        means = rows.means(lambda rows, _: self._fitted.means(rows, self.n_jobs))
+        atoms = self._fitted.atoms
+        return means if atoms is None else mean_with_atoms(atoms.values, self._probability(atoms, rows), means)
 
     def _distributions(self, X: ArrayLike) -> Iterator[ForestDistribution]:
         rows = self._checked(X)
@@ -726,7 +807,15 @@ default="squared-exponential"
 
     def _distribution(self, rows: InputRows) -> ForestDistribution:
         predicted = rows.distribution(lambda X, _: self._fitted.distribution(X, self.n_jobs))
-        return predicted if self.target_map_ is None else in_target_units(predicted, self.target_map_)
+        if self.target_map_ is not None:
+            predicted = in_target_units(predicted, self.target_map_)
+        atoms = self._fitted.atoms
+        return predicted if atoms is None else AtomDistribution(predicted, atoms.values, self._probability(atoms, rows))
+
+    def _probability(self, atoms: Atoms, rows: InputRows) -> Array:
+        """Probabilities of the atoms, shape (k, n); of rows with gaps, means over the ways to fill them."""
+        numbers = range(len(atoms.values))
+        return np.stack([rows.means(lambda X, _, k=k: atoms.probability(X, self.n_jobs)[k]) for k in numbers])
 
     def _checked(self, X: ArrayLike) -> InputRows:
         """Rows to predict, once there is a model."""
@@ -738,17 +827,20 @@ default="squared-exponential"
     def _stored_settings(self) -> dict[str, Any]:
         """Settings as files hold them: without the device, which belongs to a machine and not to the model.
 
-        As in earlier files, that targets are taken as they are is not said.
+        As in earlier files, that targets are taken as they are, and have no atoms, is not said.
         """
         settings = super()._stored_settings()
+        unsaid = {"target": "any", "atoms": None}
         return {
-            name: value for name, value in settings.items() if name != "device" and (name, value) != ("target", "any")
+            name: value
+            for name, value in settings.items()
+            if name != "device" and not (name in unsaid and _is_same(value, unsaid[name]))
         }
 
     @classmethod
     def _settings_of_file(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings, from what files hold of them."""
-        return super()._settings_of_file({"target": "any", **settings})
+        return super()._settings_of_file({"target": "any", "atoms": None, **settings})
 
     def _stored_attributes(self) -> dict[str, Any]:
         """Contents of a file: all attributes by name, and the parts of the fitted forest."""
@@ -764,3 +856,7 @@ default="squared-exponential"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
+
+
+def _is_same(value: Any, other: Any) -> bool:  # noqa: ANN401  settings
+    return type(value) is type(other) and value == other

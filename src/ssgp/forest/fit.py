@@ -11,6 +11,7 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, UnsavedBudget
 from ssgp._utils.progress import StepHooks
 from ssgp.engine.workers import ProcessWorkers
+from ssgp.forest.atoms import Atoms
 from ssgp.forest.builder import ForestBuilder, start_processes
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.half_precision import HalfPrecision
@@ -50,6 +51,7 @@ def fit_forest(
     budget: Budget,
     start: Parameters | None,
     make_hooks: MakeHooks,
+    atoms: Atoms | None = None,
 ) -> FittedForest:
     """Learn the frequencies and build the forest.
 
@@ -67,10 +69,12 @@ def fit_forest(
         Where learning begins; None for the prior.
     make_hooks : callable
         Makes what is told of every step and tree, and of the end.
+    atoms : Atoms or None
+        Those of the target, whose rows are not among these.
     """
     with settings.machine.at_work():
         learner = FrequencyLearner(_learning_rows(rows, settings), settings, budget, start)
-        return _learn_and_build(learner, learner.choose_kernel(), rows, units, make_hooks)
+        return _learn_and_build(learner, learner.choose_kernel(), rows, units, make_hooks, atoms)
 
 
 def learn_more(
@@ -81,7 +85,7 @@ def learn_more(
     exactly = replace(settings.with_sizes(max_iter=n_steps), tol=None)
     learner = FrequencyLearner(sample, exactly, Budget(), last.parameters)
     with settings.machine.at_work():
-        return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.bound_trace)
+        return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.atoms, last.bound_trace)
 
 
 def _learning_rows(rows: TrainingRows, settings: ForestSettings) -> Rows:
@@ -106,6 +110,7 @@ def _learn_and_build(
     rows: TrainingRows,
     units: Standardizer,
     make_hooks: MakeHooks,
+    atoms: Atoms | None,
     earlier_bounds: Array | None = None,
 ) -> FittedForest:
     """Both halves of a fit, of which the hooks are told until its end; bounds go on from earlier ones."""
@@ -115,6 +120,7 @@ def _learn_and_build(
 
     def build(parameters: Parameters, budget: Budget) -> FittedForest:
         fitted = _build(rows, units, learner, budget, kernel, parameters, bounds, processes)
+        fitted = replace(fitted, atoms=atoms)
         if earlier_bounds is None:
             return fitted
         return replace(fitted, bound_trace=np.concatenate([earlier_bounds, fitted.bound_trace]))

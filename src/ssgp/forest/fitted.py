@@ -12,6 +12,7 @@ from ssgp._utils.wide import fewer_if_wide
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
 from ssgp.engine.tiles import TILE_ROWS, mean_in_order
+from ssgp.forest.atoms import Atoms
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
@@ -24,7 +25,7 @@ from ssgp.spectrum.kernels import KERNELS
 from ssgp.spectrum.parameters import Parameters
 from ssgp.spectrum.posterior import AffinePosterior
 
-__all__ = ["CONTENTS", "FittedForest", "Forest", "check_contents"]
+__all__ = ["CONTENTS", "OPTIONAL_CONTENTS", "FittedForest", "Forest", "check_contents"]
 
 T = TypeVar("T")
 
@@ -168,6 +169,8 @@ class FittedForest:
         Seed of everything random.
     rows : Rows or None
         The training rows, where they are kept.
+    atoms : Atoms or None
+        Values that have probabilities of their own: the forest is of the other rows.
     """
 
     units: Standardizer
@@ -182,6 +185,7 @@ class FittedForest:
     total: float
     seed: int
     rows: Rows | None = None
+    atoms: Atoms | None = None
 
     @property
     def lengthscale(self) -> Array:
@@ -233,6 +237,7 @@ class FittedForest:
             "_parameters": self.parameters,
             "_seed": self.seed,
             "_rows": self.rows,
+            **({} if self.atoms is None else {"_atoms": self.atoms}),
         }
 
     @classmethod
@@ -251,6 +256,7 @@ class FittedForest:
             total=attributes["leaf_size_"] * attributes["n_leaves_"],
             seed=attributes["_seed"],
             rows=attributes["_rows"],
+            atoms=attributes.get("_atoms"),
         )
 
     def means(self, X: Array, n_jobs: int | None) -> Array:
@@ -320,6 +326,9 @@ CONTENTS: dict[str, Rule] = {
     "_seed": integer(),
     "_rows": optional(made_of(Rows, d=lambda rows: rows.X.shape[1])),
 }
+
+# The same of what only some have.
+OPTIONAL_CONTENTS: dict[str, Rule] = {"_atoms": made_of(Atoms, d=lambda atoms: atoms.trees[0].n_inputs)}
 
 
 def check_contents(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401

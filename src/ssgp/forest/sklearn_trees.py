@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
@@ -24,8 +24,13 @@ NO_CATEGORIES = np.zeros((0, 8), np.uint32)
 NO_CATEGORICAL_INPUTS = np.zeros(0, np.uint32)
 
 
-def nodes_of_trees(booster: HistGradientBoostingRegressor) -> tuple[dict[str, Any], float]:
-    """Arrays `bounds`, `feature`, `number` and `children` of a fitted booster, see `BoostedTrees`, and its constant."""
+def nodes_of_trees(
+    booster: HistGradientBoostingRegressor | HistGradientBoostingClassifier,
+) -> tuple[dict[str, Any], float]:
+    """Arrays `bounds`, `feature`, `number` and `children` of a fitted booster, see `BoostedTrees`, and its constant.
+
+    A classifier has two classes: its trees say how probable the second is, in log odds.
+    """
     trees = [tree.nodes for (tree,) in booster._predictors]
     nodes, leaf = np.concatenate(trees), np.concatenate([tree["is_leaf"] for tree in trees]).astype(bool)
     children = np.stack([nodes["left"], nodes["right"]], axis=1)

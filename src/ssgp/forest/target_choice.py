@@ -18,7 +18,7 @@ from ssgp.rows.standardizer import Standardizer
 from ssgp.rows.target_maps import TargetMap
 from ssgp.spectrum.parameters import Parameters
 
-__all__ = ["CHOOSING_ROWS", "ChoosingRows", "choose_map"]
+__all__ = ["CHOOSING_ROWS", "LEAST_ROWS", "TIME_SHARE", "ChoosingRows", "choose_map", "in_units", "small_forest"]
 
 # Rows by which maps are chosen, at most, and the share of them that judges.
 CHOOSING_ROWS = 3000
@@ -57,6 +57,12 @@ class ChoosingRows:
         """Rows of these numbers."""
         return ChoosingRows.of(self.X, self.y, self.weight, self.groups, rows)
 
+    def halves(self) -> "tuple[ChoosingRows, ChoosingRows]":
+        """Rows that judge, and the others, which are learned from."""
+        units = Standardizer.fit(self.X, self.y, self.weight, centre_target=True, tell=False)
+        held_out = self.training(units).folds(1, int(JUDGING_SHARE * len(self.y)))[0]
+        return self.take(held_out), self.take(np.delete(np.arange(len(self.y)), held_out))
+
     def training(self, units: Standardizer) -> TrainingRows:
         """The rows in units of a model, to learn from."""
         n_rows = len(self.y)
@@ -87,21 +93,19 @@ def choose_map(
     untried = None if candidates[0] is None else candidates[-1]
     if len(candidates) == 1 or len(rows.y) < LEAST_ROWS:
         return untried
-    units = Standardizer.fit(rows.X, rows.y, rows.weight, centre_target=True, tell=False)
-    held_out = rows.training(units).folds(1, int(JUDGING_SHARE * len(rows.y)))[0]
-    judges, learners = rows.take(held_out), rows.take(np.delete(np.arange(len(rows.y)), held_out))
+    judges, learners = rows.halves()
     forests: list[FittedForest] = []
 
     def try_next() -> None:
         learned = forests[0].parameters if forests else None
-        forests.append(_small_forest(candidates[len(forests)], learners, settings, learned))
+        forests.append(small_forest(candidates[len(forests)], learners, settings, learned))
 
     if seconds_of(try_next) * len(candidates) > TIME_SHARE * budget.seconds_left():
         budget.left_out.append("the choice of a map of the target")
         return untried
     while len(forests) < len(candidates):
         try_next()
-    predicted = [_in_units(forest, judges.X) for forest in forests]
+    predicted = [in_units(forest, judges.X) for forest in forests]
     return candidates[_best(predicted, judges, unasked=candidates[0] is None)]
 
 
@@ -118,7 +122,7 @@ def _best(predicted: Sequence[Distribution], judges: ChoosingRows, unasked: bool
     return 0
 
 
-def _small_forest(
+def small_forest(
     target_map: TargetMap | None, learners: ChoosingRows, settings: ForestSettings, learned: Parameters | None
 ) -> FittedForest:
     """A small forest of a target that is mapped."""
@@ -126,7 +130,7 @@ def _small_forest(
     return quick_forest(learners.training(units), units, _small(settings, *learners.X.shape), learned)
 
 
-def _in_units(forest: FittedForest, X: Array) -> Distribution:
+def in_units(forest: FittedForest, X: Array) -> Distribution:
     """Predictions of rows X (n, d) in the units of the target."""
     predicted, target_map = forest.distribution(X, n_jobs=1), forest.units.target_map
     return predicted if target_map is None else in_target_units(predicted, target_map)

@@ -53,8 +53,10 @@ def allowed_by(target_map: TargetMap) -> Target:
     return (target_map.low, target_map.high) if isinstance(target_map, Logit) else cast(Target, target_map.kind)
 
 
-def check_allowed(target: Target, y: ArrayLike, sample_weight: ArrayLike | None = None) -> None:
-    """Raise an error that names the first target that is not of its kind, of rows that count."""
+def check_allowed(
+    target: Target, y: ArrayLike, sample_weight: ArrayLike | None = None, atoms: Array | None = None
+) -> None:
+    """Raise an error that names the first target that is not of its kind, nor an atom, of rows that count."""
     values = np.asarray(y, dtype=float).reshape(-1)
     bounds = bounds_of(target)
     if bounds is not None:
@@ -67,6 +69,8 @@ def check_allowed(target: Target, y: ArrayLike, sample_weight: ArrayLike | None 
         wrong, allowed = (values < 0.0) | (values != np.floor(values)), "whole numbers from 0 on"
     else:
         return
+    if atoms is not None:
+        wrong = wrong & ~np.isin(values, atoms)
     if sample_weight is not None:
         wrong = wrong & (np.broadcast_to(np.asarray(sample_weight, dtype=float), len(values)) != 0.0)
     if wrong.any():

@@ -15,7 +15,7 @@ from ssgp._utils.warning import warn_user
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import TrainingRows
 
-__all__ = ["repeats_together"]
+__all__ = ["keys_of_copies", "repeats_together"]
 
 # Rows whose keys are computed at a time.
 CHUNK = 1 << 16
@@ -59,6 +59,14 @@ def repeats_together(rows: TrainingRows) -> TrainingRows:
     if in_sample:
         return TrainingRows.in_random_order(_each_once(rows.sample, first, which))
     return replace(rows, groups=keys, groups_of_table=lambda: rows.table.map_chunks(_row_keys))
+
+
+def keys_of_copies(X: Array, y: Array) -> NDArray[np.uint64] | None:
+    """Numbers of rows (n, d) with targets (n,), the same for copies, shape (n,); None where there are no copies."""
+    inputs = _keys(X)
+    keys = _with_target(inputs, y)
+    n_distinct = len(np.unique(keys))
+    return keys if LEAST_DISTINCT <= n_distinct < len(keys) and _are_copies(X, inputs, keys, y) else None
 
 
 def _each_once(rows: Rows, first: Indices, which: Indices) -> Rows:

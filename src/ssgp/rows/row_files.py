@@ -3,9 +3,9 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -117,6 +117,10 @@ class StoredTable(Protocol):
         """Labels of all rows, in parts."""
         ...
 
+    def elsewhere(self, values: Array) -> "AbstractContextManager[Self]":
+        """Context with the rows whose targets are none of these values, in their order."""
+        ...
+
 
 class RowFile:
     """A training table in the user's units: inputs, target and, where rows have them, weights and labels.
@@ -176,6 +180,20 @@ class RowFile:
         """Labels of all rows, in parts."""
         for start in range(0, self.n_rows, self._chunk):
             yield self.records.read(start, start + self._chunk)["label"]
+
+    @contextmanager
+    def elsewhere(self, values: Array) -> "Iterator[RowFile]":
+        """Context with the rows whose targets are none of these values, in their order, in another file."""
+        others = RowFile(self.n_inputs, self.weighted, self.records.folder, self.labelled)
+        try:
+            for start in range(0, self.n_rows, self._chunk):
+                records = self.records.read(start, start + self._chunk)
+                records = records[~np.isin(records["y"], values)]
+                if len(records):
+                    others.append(*self._columns(records), records["label"] if self.labelled else None)
+            yield others
+        finally:
+            others.close()
 
     @property
     def _chunk(self) -> int:
