@@ -46,6 +46,16 @@ def check_is_the_fit_in_memory(fit, weighted=False):
     assert_same_model(whole, fit(SpectralForestRegressor(**SETTINGS), X, y, weight), X[::10])
 
 
+def check_atoms_are_those_of_memory(fit):
+    """Rows at atoms are left out of the forest wherever they lie."""
+    X, y = sorted_rows()
+    y = np.where(np.arange(N_ROWS) % 5 < 2, 0.5, y)
+    settings = {**SETTINGS, "atoms": 0.5}
+    whole = SpectralForestRegressor(**settings).fit(X, y)
+    assert whole.n_rows_ == np.count_nonzero(y != 0.5)
+    assert_same_model(whole, fit(SpectralForestRegressor(**settings), X, y), X[::10])
+
+
 def check_columns_keep_their_names(fit):
     X, y = sorted_rows()
     model = fit(SpectralForestRegressor(**SETTINGS), pd.DataFrame(X, columns=pd.Index(["a", "b", "c"])), y)

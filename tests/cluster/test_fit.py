@@ -59,6 +59,10 @@ def test_is_the_fit_in_memory(fit):
     fit_checks.check_is_the_fit_in_memory(fit, weighted=True)
 
 
+def test_atoms_are_those_of_memory(fit):
+    fit_checks.check_atoms_are_those_of_memory(fit)
+
+
 def test_tables_are_encoded(fit):
     fit_checks.check_tables_are_encoded(fit)
 

@@ -48,6 +48,10 @@ def test_is_the_fit_to_all_rows(weighted):
     fit_checks.check_is_the_fit_in_memory(fit, weighted)
 
 
+def test_atoms_are_those_of_memory():
+    fit_checks.check_atoms_are_those_of_memory(fit)
+
+
 def test_tables_are_encoded(small_parts):
     fit_checks.check_tables_are_encoded(fit)
 

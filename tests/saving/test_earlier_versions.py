@@ -98,6 +98,7 @@ def test_names_in_files_do_not_change():
     assert sorted(KINDS.by_name) == [
         "Adam",
         "AffinePosterior",
+        "Atoms",
         "BisectingTree",
         "BoostedTrees",
         "Calibration",

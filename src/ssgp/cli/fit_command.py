@@ -99,6 +99,9 @@ def fit_command(options: FitOptions, output: Output) -> int:
     text = [_columns_text(model.encoder_), _training_text(options.model, results["training"], seconds)]
     if getattr(model, "target_map_", None) is not None:
         text.append(f"Target: {model.target_map_.describe()}")
+    atoms = getattr(model, "atoms_", ())
+    if len(atoms):
+        text.append(f"Atoms of the target, which have probabilities of their own: {', '.join(f'{a:g}' for a in atoms)}")
     if options.hold_out:
         with output.warnings_as_messages(), told_once():
             results["held_out"] = _score_held_out(Predictor(model, notes), table)

@@ -59,7 +59,7 @@ class ClusterRows:
     counts : sequence of Counts
         What each block is.
     encoded : sequence of Future or None
-        Rows of each block that encodings were fitted to; None where there are none.
+        Rows of each block that encodings were fitted to, None for none; None where there are none at all.
     """
 
     labelled = False
@@ -70,7 +70,7 @@ class ClusterRows:
         blocks: Sequence[Block | Delayed],
         reader: RowReader,
         counts: Sequence[Counts],
-        encoded: Sequence[Future] | None,
+        encoded: Sequence[Future | None] | None,
     ) -> None:
         self.tasks, self._read_by = tasks, reader
         self._blocks, self._encoded = blocks, [None] * len(blocks) if encoded is None else encoded

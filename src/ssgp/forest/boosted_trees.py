@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.wide import WIDE
 from ssgp.forest.sklearn_trees import LEAF, compile_trees, nodes_of_trees, sum_of_trees
 from ssgp.saving.contents import array, integer, number
@@ -161,7 +161,7 @@ class BinnedRows:
         return cls(bins, edges)
 
 
-def grow(booster: Booster, rows: BinnedRows, y: Array, weight: Array) -> BoostedTrees:
+def grow(booster: Booster, rows: BinnedRows, y: Array | Mask, weight: Array) -> BoostedTrees:
     """Fit a booster to targets y (n,) of binned rows; one with ``warm_start`` goes on from its last trees."""
     trees = BoostedTrees.of(booster.fit(rows.bins, y, sample_weight=weight))
     splits = np.flatnonzero(trees.feature != LEAF)
