@@ -160,7 +160,7 @@ def test_samples_of_large_tables_tell_atoms(monkeypatch):
     model = SpectralForestRegressor(**QUICK).fit(X, y)
     assert model.atoms_.tolist() == [0.0]
     assert model.n_rows_ == np.count_nonzero(y)
-    again = SpectralForestRegressor(**QUICK).fit_batches([(X[:600], y[:300]), (X[300:], y[300:])])
+    again = SpectralForestRegressor(**QUICK).fit_batches([(X[:300], y[:300]), (X[300:], y[300:])])
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
@@ -214,7 +214,9 @@ def test_rows_with_gaps_have_mean_probabilities():
 
 def test_a_fit_that_goes_on_keeps_the_atoms(fitted):
     X, y = spending()
-    model = SpectralForestRegressor(**QUICK, atoms=0.0, warm_start=True).fit(X, y).fit(X, np.where(y == 0.0, 0.0, 2.0 * y))
+    model = (
+        SpectralForestRegressor(**QUICK, atoms=0.0, warm_start=True).fit(X, y).fit(X, np.where(y == 0.0, 0.0, 2.0 * y))
+    )
     assert model.atoms_.tolist() == [0.0]
 
 

@@ -97,7 +97,7 @@ class AtomDistribution(Distribution):
         return self._share * self.elsewhere.excess(y) + self._sum(np.maximum(value - y, 0.0) for value in self.values)
 
     def half_difference(self) -> Array:
-        """Half the mean distance of two independent draws, E |Y - Y'| / 2, shape (n,)."""
+        """Half the mean distance of two independent draws, E abs(Y - Y') / 2, shape (n,)."""
         both = self._share**2 * self.elsewhere.half_difference()
         one = self._share * self._sum(distance_from(self.elsewhere, self._each(value)) for value in self.values)
         none = np.zeros(len(self))
@@ -162,7 +162,7 @@ def mean_with_atoms(values: Array, probability: Array, elsewhere: Array) -> Arra
 
 
 def distance_from(distribution: Distribution, y: Array) -> Array:
-    """Mean distances of draws from y (n,), E |Y - y|, shape (n,)."""
+    """Mean distances of draws from y (n,), E abs(Y - y), shape (n,)."""
     return np.maximum(2.0 * distribution.excess(y) - (distribution.mean() - y), 0.0)
 
 
