@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from distributed import Client, LocalCluster, SchedulerPlugin
 
 import ssgp.dask
-from benchmarks.common import options, print_command, print_table, run_benchmark
+from benchmarks.common import parser, print_command, print_table, run_benchmark
 from benchmarks.streaming import write_table
 from experiments.machine import peak_memory
 from experiments.study import Cell, Row, Study
@@ -177,15 +177,19 @@ def _fit_on_workers(model: SpectralForestRegressor, data: Path, cell: Fit) -> Ro
 
 
 def main() -> None:
-    flags = options(
-        __doc__, millions="20,100", workers="0,1,2", threads=2, memory="2GB", worker_memory="4GB", scratch=""
-    )
+    line = parser(__doc__)
+    line.add_argument("--millions", type=float, nargs="+", default=[20.0, 100.0], help="millions of rows")
+    line.add_argument("--workers", type=int, nargs="+", default=[0, 1, 2], metavar="N", help="workers, 0 for none")
+    line.add_argument("--threads", type=int, default=2, help="of the process that calls")
+    line.add_argument("--memory", default="2GB", help="max_memory of the fit")
+    line.add_argument("--worker-memory", default="4GB", help="of a worker, which is ended where it takes more")
+    line.add_argument("--scratch", default="", help="folder of the tables, by default one that is deleted")
+    flags = line.parse_args()
     scratch = Path(flags.scratch or tempfile.mkdtemp())
     scratch.mkdir(exist_ok=True)
-    sizes, workers = [float(text) for text in flags.millions.split(",")], [int(n) for n in flags.workers.split(",")]
     print_command("cluster")
     try:
-        chosen = cells(sizes, flags.memory, flags.worker_memory, workers, flags.threads)
+        chosen = cells(flags.millions, flags.memory, flags.worker_memory, flags.workers, flags.threads)
         rows = run_benchmark("cluster", Study(chosen, partial(measure, flags.data, scratch)), columns=(*WHO, *TIMES))
         print()
         print_table(rows, (*WHO, *MOVED))

@@ -1,6 +1,7 @@
 """``ssgp fit`` on a cluster: the model of the fit in parts, what it says, and what it refuses."""
 
 import re
+import signal
 from functools import partial
 
 import numpy as np
@@ -16,6 +17,7 @@ from ssgp.saved_models import read_summary
 pytest.importorskip("typer", reason="the command line is not installed")
 pytest.importorskip("ssgp.dask")
 from command_line import fails, run
+from ssgp.cli.cluster_tables import SharedTable
 from ssgp.cli.progress_display import LineDisplay
 
 QUICK = ["--jobs", "1", "--memory", "100MB", "--set", "max_iter=10", "--set", "n_trees=2", "--target", "y"]
@@ -79,6 +81,13 @@ def test_is_the_fit_in_parts(folder, client, monkeypatch):
 @pytest.mark.slow
 def test_workers_of_this_machine_end_with_the_command(folder, monkeypatch):
     monkeypatch.setattr("ssgp.cli.output.LineDisplay", partial(LineDisplay, seconds_between=0.0))
+    usual, obeyed = SharedTable.fit, {}
+
+    def fit(table, *arguments):
+        obeyed.update(table._client.run(signal.getsignal, signal.SIGINT))
+        usual(table, *arguments)
+
+    monkeypatch.setattr(SharedTable, "fit", fit)
     code, out, err = run("fit", "rows", "--features", "a,b", "--workers", "1", *QUICK, "--out", "m")
     assert code == 0, err
     assert out.startswith("Cluster of 1 worker; dashboard: http://127.0.0.1:")
@@ -86,6 +95,8 @@ def test_workers_of_this_machine_end_with_the_command(folder, monkeypatch):
     expected = ["counting rows", "reading rows", "learning frequencies", "fitting trees"]
     assert [stage for stage in stages if stage in expected] == expected
     assert ssgp.load("m").n_rows_ == N_ROWS - 3
+    # Ctrl-C reaches them too, and is for the command.
+    assert list(obeyed.values()) == [signal.SIG_IGN]
 
 
 class TestErrors:

@@ -78,6 +78,7 @@ class ClusterChoice:
             processes=True,
             memory_limit=int(self.memory(memory) + PROCESS_BYTES),
             dashboard_address=DASHBOARD,
+            preload=["ssgp.cli.cluster_worker"],
             silence_logs=ERROR,
         )
         return Client(stack.enter_context(cluster), set_as_default=False)
