@@ -51,7 +51,7 @@ def _in_short(results: Results) -> str:
     return (
         '<div class="short"><p><strong>In short.</strong> The method holds up: sVBSSGP is more accurate than DTC+, '
         f"VSSGP and SSGP in a fraction of their time, with an RMSE of {own} on AIMPEAK, and the local test conditional "
-        "serves it best. The paper&rsquo;s 4.73, its lead over PIC+, its four- to five-fold descent and its gain from "
+        "is as good as any. The paper&rsquo;s 4.73, its lead over PIC+, its four- to five-fold descent and its gain from "
         "many draws do not show. Errors of that size come from blocks that were made of inputs <em>and target</em> of "
         "all rows, as the authors&rsquo; public program made them for a while: with them its own updates end at an "
         f"RMSE of {rule} and our sVBSSGP at {joint}; with blocks of inputs alone they end at {rule_inputs} and "

@@ -19,7 +19,6 @@ from ssgp.report.web_page import BASE_STYLE, inline_svg, write_html
 
 __all__ = ["write_page"]
 
-METHOD_NAMES = {"update rule": "sVBSSGP, by the authors' updates"}
 TITLES = {drawing.name: drawing.title for drawing in FIGURES}
 STYLE = (
     BASE_STYLE
@@ -132,7 +131,7 @@ def _table_one(results: Results) -> str:
         return ""
     head = "".join(f"<th>{escape(text)}</th>" for text in ("table", "method", "printed", *PROTOCOL_COLUMNS.values()))
     lines = "".join(
-        f"<tr><td>{row.table.upper()}</td><td>{escape(METHOD_NAMES.get(row.method, row.method))}</td>"
+        f"<tr><td>{row.table.upper()}</td><td>{escape(row.name)}</td>"
         f"<td>{row.printed:.2f}</td>{''.join(_judged_cell(cell) for cell in row.cells.values())}</tr>"
         for row in rows
     )

@@ -21,6 +21,7 @@ METHODS = {
     "aimpeak": ("sVBSSGP", "update rule", "PIC+", "DTC+", "SSGP", "VSSGP"),
     "airline": ("sVBSSGP", "PIC+", "DTC+", "VSSGP"),
 }
+METHOD_NAMES = {"update rule": "sVBSSGP, by the authors' updates"}
 # Flights are others than the paper's: errors count as multiples of this method's.
 UNIT = {"airline": "DTC+"}
 # An error is as printed within this share of it.
@@ -69,6 +70,11 @@ class TableRow:
     printed: float
     cells: dict[str, Cell | None]
 
+    @property
+    def name(self) -> str:
+        """The method, in words."""
+        return METHOD_NAMES.get(self.method, self.method)
+
 
 def table_one(results: Results) -> list[TableRow]:
     """Rows of the table, with those cells that have been run."""
@@ -92,7 +98,7 @@ def table_one_holds(column: str, results: Results) -> Verdict:
     if not run:
         return NOT_RUN
     listed = "; ".join(
-        f"{row.table.upper()} {row.method} {cell} ({row.printed:.2f} printed): {cell.judged}" for row, cell in run
+        f"{row.table.upper()} {row.name} {cell} ({row.printed:.2f} printed): {cell.judged}" for row, cell in run
     )
     outcome = outcome_of([cell.judged == "as printed" for _, cell in run])
     return Verdict(

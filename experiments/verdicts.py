@@ -186,7 +186,7 @@ def beats_the_others(suite: str) -> Callable[[Results], Verdict]:
         compared = _ends(results, suite)
         if "sVBSSGP" not in compared or len(compared) < 2:
             return NOT_RUN
-        table = suite.split("-")[0]
+        table = _table_of(suite)
         errors = {name: mean(rows) for name, rows in compared.items()}
         mine = errors.pop("sVBSSGP")
         needed = {name: (PAPER[table, name] / PAPER[table, "sVBSSGP"]) ** SHARE_OF_GAP for name in PEERS}
@@ -203,6 +203,10 @@ def beats_the_others(suite: str) -> Callable[[Results], Verdict]:
         )
 
     return check
+
+
+def _table_of(suite: str) -> str:
+    return suite.split("-")[0]
 
 
 def _ends(results: Results, suite: str) -> dict[str, Results]:
@@ -278,7 +282,7 @@ def densities_agree(*suites: str) -> Callable[[Results], Verdict]:
             logarithm = {name: float(np.log(value)) for name, value in error.items()}
             same.append(len(compared) == 1 + len(PEERS) and _in_one_order(logarithm, density))
             findings.append(
-                f"{suite.upper()} by RMSE {_order(logarithm)}, by MNLP {_order(density)}.{_missing(compared)}"
+                f"{_table_of(suite).upper()} by RMSE {_order(logarithm)}, by MNLP {_order(density)}.{_missing(compared)}"
                 f"{few(suite, next(iter(compared.values())))}",
             )
         return Verdict(outcome_of(same), " ".join(findings)) if findings else NOT_RUN

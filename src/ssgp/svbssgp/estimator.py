@@ -88,8 +88,8 @@ class SVBSSGPRegressor(BlockRegressor):
     integrate_weights : bool
         Without effect; it will be removed in ssgp 0.2.
     optimizer : {"adam", "robbins-monro"}, default="adam"
-        Robbins-Monro is plain gradient ascent with steps ``learning_rate (1 + t/100)^-decay``,
-        for which convergence is guaranteed.
+        Robbins-Monro is plain gradient ascent with steps ``learning_rate (1 + t/100)^-decay``, in which no entry moves
+        by more than one unit: convergence is guaranteed from where none is clipped any more.
     learning_rate : float or "auto", default="auto"
         0.02 for Adam, 1.6 for Robbins-Monro.
     decay : float in (0.5, 1], default=0.6
