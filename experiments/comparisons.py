@@ -72,12 +72,23 @@ def seen(results: Results, suite: str, method: str) -> Results:
 
 
 def ended(results: Results, suite: str, method: str) -> Results:
-    """Where a method ended: its run to convergence, or, where it has none, the end of its traced run."""
+    """Where a method ended: its run to convergence, or, where it has none, the end of its traced run.
+
+    The authors' updates end with their thirtieth step either way.
+    """
     rows = seen(results, suite, method)
+    if method in RULES:
+        return _at_the_end(rows.where(kind="trace")).where(gamma=0.0)
     last = rows.where(kind="converged")
-    if not last.rows and rows.rows:
-        last = rows.where(iteration=max(rows.values("iteration")), n_draws=max(rows.values("n_draws")))
-    return last.where(gamma=0.0) if method == "sVBSSGP" or method in RULES else last
+    last = last if last.rows else _at_the_end(rows)
+    return last.where(gamma=0.0) if method == "sVBSSGP" else last
+
+
+def _at_the_end(rows: Results) -> Results:
+    """Rows of the last iteration, with the most draws."""
+    if not rows.rows:
+        return rows
+    return rows.where(iteration=max(rows.values("iteration")), n_draws=max(rows.values("n_draws")))
 
 
 def on_shared_splits(groups: dict[Name, Results]) -> dict[Name, Results]:

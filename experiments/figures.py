@@ -93,7 +93,7 @@ def _time(suite: str) -> Callable[[Results], Figure | None]:
 
 def _after_first(rows: Results) -> Results:
     """Iterations and seconds after the first prediction of test rows, before which blocks were made as well."""
-    first = min(rows.values("iteration"))
+    first = min(t for t in rows.values("iteration") if t)
     start = {row["split"]: row["train_s"] for row in rows.where(iteration=first).rows}
     return Results(
         [

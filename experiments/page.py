@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
 
-from experiments.authors_program import program
+from experiments.authors_program import in_short, program
 from experiments.claims import CLAIMS, Claim
 from experiments.draw_verdicts import widths_say
 from experiments.error_table import COLUMNS, notes, table_lines
@@ -29,9 +29,16 @@ STYLE = (
 .not-reproduced { background: #b84a32; } .not-run, .inconclusive { background: #5f7688; }
 .judged { font-size: .8rem; color: #5b6b7a; white-space: nowrap; }
 .judged.as-printed { color: #3c6646; font-weight: 600; }
-.wide { overflow-x: auto; } td, th { vertical-align: top; } #verdicts td { font-size: .9rem; }
+.wide { overflow-x: auto; } #table-one td { white-space: nowrap; } #table-one th { min-width: 5rem; }
+td, th { vertical-align: top; } #verdicts td { font-size: .9rem; }
 figcaption { width: 0; min-width: 100%; }
 .quick { background: #fbeee9; padding: .6rem 1rem; border-left: 4px solid #c8553d; }
+@media (max-width: 45rem) {
+  #verdicts tr { display: grid; grid-template-columns: 1fr 1fr; border-bottom: 1px solid #dde4ea; padding: .4rem 0; }
+  #verdicts td { border: 0; padding: .1rem .5rem .1rem 0; } #verdicts th { border: 0; }
+  #verdicts td:first-child, #verdicts td:last-child, #verdicts th:first-child { grid-column: 1 / -1; }
+  #verdicts th:last-child { display: none; }
+}
 .short { background: #f3f6f8; padding: .2rem 1rem; border-left: 4px solid #5f7688; }
 """
 )
@@ -66,9 +73,10 @@ def write_page(results: Results, folder: Path) -> list[str]:
     body = "\n".join(
         [
             _head(results),
-            program(results),
+            in_short(results),
             _summary(judged),
             _table_one(results),
+            program(results),
             *_sections(judged, drawn, results),
             _table(results),
             _definitions(),
@@ -140,9 +148,9 @@ def _table_one(results: Results) -> str:
         f'<div class="wide"><table id="table-one"><tr>{head}</tr>{lines}</table></div>'
         '<p class="claim">RMSE on test rows, with one deviation over seeds (first two columns) or random splits. As '
         "printed: within 10 %. AIRLINE&rsquo;s flights are not the paper&rsquo;s: its errors are compared as multiples "
-        "of DTC+&rsquo;s. DTC+, SSGP and VSSGP have no blocks, and one error in both first columns. AIRLINE is one "
-        "split in the first two columns; PIC+ has 15 iterations there in the first of them, and blocks of its own, of "
-        "training inputs, in the second.</p>"
+        "of DTC+&rsquo;s. DTC+, SSGP and VSSGP have no blocks, and one error in both first columns. AIRLINE is of "
+        "some of the random splits in the first two columns; PIC+ has 15 iterations in the first of them, where it was "
+        "run, and blocks of its own, of training inputs, in the second.</p>"
     )
 
 
