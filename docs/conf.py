@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT))
 from docs.site.commands import command_page
 from docs.site.names import name_page
 from docs.site.outside import linked, write_pages
+from docs.site.table_one import draw_table_one
 from ssgp import __version__
 
 GENERATED = ROOT / "docs" / "generated"
@@ -89,8 +90,10 @@ def write_generated_pages() -> None:
 
 def draw_evaluation(folder: Path) -> None:
     """Draw the figures and the page of the paper's evaluation from the rows of our run."""
-    command = [sys.executable, "-m", "experiments", "draw", "--results", "experiments/full-run", "--out", str(folder)]
+    rows = ROOT / "experiments" / "full-run"
+    command = [sys.executable, "-m", "experiments", "draw", "--results", str(rows), "--out", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    draw_table_one(rows, folder / "table-1.svg")
 
 
 def link_pages(app: Any, page: str, source: list[str]) -> None:  # noqa: ANN401

@@ -77,7 +77,7 @@ def draw(path: Path, model: SpectralForestRegressor, data: Split, results: dict[
     order = np.argsort(moved.mean)
     right.barh([moved.columns[i] for i in order], moved.mean[order], color=MUTED)
     right.set_title("what predictions depend on", fontsize=10)
-    right.set_xlabel("their change with another flight's (minutes)")
+    right.set_xlabel("change with another\nflight's value (minutes)")
     for axes in (left, middle, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()

@@ -10,6 +10,7 @@ from docs.site.checks import broken_links
 from docs.site.commands import command_page
 from docs.site.names import MODULES, name_page, names_by_module
 from docs.site.outside import OUTSIDE, linked
+from docs.site.table_one import draw_table_one
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -85,3 +86,8 @@ def test_examples_have_a_title_and_end_with_where_to_go():
         title, line = text.split("\n")[1:3]
         assert len(title) == len(line)
         assert set(line) == {"="}
+
+
+def test_the_picture_of_table_one_has_a_mark_for_every_printed_error(tmp_path):
+    draw_table_one(ROOT / "experiments" / "full-run", tmp_path / "table.svg")
+    assert (tmp_path / "table.svg").read_text(encoding="utf-8").count("<use ") > 20
