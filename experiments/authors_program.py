@@ -54,8 +54,8 @@ def in_short(results: Results) -> str:
         "is as good as any. The paper&rsquo;s 4.73, its lead over PIC+, its four- to five-fold descent and its gain "
         "from many draws do not show. Errors of that size come from blocks that were made of inputs <em>and "
         "target</em> of all rows, as the authors&rsquo; public program made them for a while: with them its own "
-        f"updates end at an RMSE of {rule} and our sVBSSGP at {joint}; with blocks of inputs alone they end at {rule_inputs} "
-        f"and {inputs}. "
+        f"updates end at an RMSE of {rule} and our sVBSSGP at {joint}; with blocks of inputs alone they end at "
+        f"{rule_inputs} and {inputs}. "
         "The descent, and the worth of draws, are those of a posterior that begins enormous and decays.</p></div>"
     )
 

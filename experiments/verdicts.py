@@ -282,8 +282,8 @@ def densities_agree(*suites: str) -> Callable[[Results], Verdict]:
             logarithm = {name: float(np.log(value)) for name, value in error.items()}
             same.append(len(compared) == 1 + len(PEERS) and _in_one_order(logarithm, density))
             findings.append(
-                f"{_table_of(suite).upper()} by RMSE {_order(logarithm)}, by MNLP {_order(density)}.{_missing(compared)}"
-                f"{few(suite, next(iter(compared.values())))}",
+                f"{_table_of(suite).upper()} by RMSE {_order(logarithm)}, by MNLP {_order(density)}."
+                f"{_missing(compared)}{few(suite, next(iter(compared.values())))}",
             )
         return Verdict(outcome_of(same), " ".join(findings)) if findings else NOT_RUN
 

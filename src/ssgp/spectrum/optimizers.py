@@ -158,8 +158,8 @@ class RobbinsMonro:
     """Plain stochastic gradient ascent with steps ``learning_rate (1 + t / delay)^-decay``.
 
     With ``1/2 < decay <= 1`` the steps sum to infinity and their squares do not, which is
-    what the convergence guarantee asks for; it does not cover steps that are clipped. The `factor` of a step is ignored: these
-    steps fall by themselves.
+    what the convergence guarantee asks for; it does not cover steps that are clipped. The `factor` of a
+    step is ignored: these steps fall by themselves.
 
     Parameters
     ----------
