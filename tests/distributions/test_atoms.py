@@ -113,6 +113,12 @@ def test_rows_are_the_same_whatever_rows_come_with_them() -> None:
     np.testing.assert_array_equal(part.crps(2.0), atoms.crps(2.0)[some])
 
 
+def test_quantiles_of_many_rows_are_those_of_each() -> None:
+    """More rows than are looked at together, with levels that differ."""
+    repeated = np.tile(np.arange(4), 5000)
+    np.testing.assert_array_equal(with_atoms()[repeated].quantile(0.3), with_atoms().quantile(0.3)[repeated])
+
+
 def test_without_probability_of_atoms_nothing_changes() -> None:
     atoms, plain = with_atoms()[2:3], mixture()[2:3]
     np.testing.assert_allclose(atoms.mean(), plain.mean())

@@ -163,8 +163,10 @@ class StudentMixture(StretchableDistribution):
         # From the first component's place: quantiles may be nearer to each other than numbers of their size.
         first = usual.location[0]
         usual = replace(usual, location=usual.location - first)
-        parts = [usual[start : start + size] for start in range(0, n_rows, size)]
-        searches = (QuantileSearch(part.location, part.scale, part.dof, part.log_peaks(), level) for part in parts)
+        rows = [slice(start, start + size) for start in range(0, n_rows, size)]
+        levels = [level[part] if isinstance(level, np.ndarray) else level for part in rows]
+        parts = zip((usual[part] for part in rows), levels, strict=True)
+        searches = (QuantileSearch(part.location, part.scale, part.dof, part.log_peaks(), own) for part, own in parts)
         return np.ldexp(first + np.concatenate([np.empty(0), *(search.run() for search in searches)]), power)
 
     def _standardized(self, y: ArrayLike) -> Array:

@@ -529,21 +529,25 @@ default="squared-exponential"
             seed = self._draw_seed(budget)
             sampled = random_rows(len(y), min(len(y), shares.sampled_rows), seed)
             found = self._find_atoms(X, y, weight, label, kind, sampled, seed, budget)
-            if found.atoms is not None:
-                elsewhere = ~found.atoms.are_at(y)
-                X, y = X[elsewhere], y[elsewhere]
-                weight, label = (None if part is None else part[elsewhere] for part in (weight, label))
-        places = random_rows(len(y), min(len(y), shares.sampled_rows), found.seed)
-        chosen_by = ChoosingRows.of(X, y, weight, label if kind == "groups" else None, places)
-        if len(places) == len(y):
-            units = self._choose_units(X, y, weight, chosen_by, found, budget)
-            rows = units.rows(X, y, weight, places, np.array([0, len(y)]))
+        # Numbers of the rows at no atom, and of a sample of these.
+        numbers = np.arange(len(y)) if found.atoms is None else np.flatnonzero(~found.atoms.are_at(y))
+        places = random_rows(len(numbers), min(len(numbers), shares.sampled_rows), found.seed)
+        chosen_by = ChoosingRows.of(X, y, weight, label if kind == "groups" else None, numbers[places])
+        label = None if label is None else label[numbers]
+
+        def taken(rows: Indices) -> tuple[Array, Array, Array | None]:
+            return X[rows], y[rows], None if weight is None else weight[rows]
+
+        if len(places) == len(numbers):
+            all_of_them = (X, y, weight) if found.atoms is None else taken(numbers)
+            units = self._choose_units(*all_of_them, chosen_by, found, budget, numbers)
+            rows = units.rows(X, y, weight, numbers[places], np.array([0, len(places)]))
             training = TrainingRows.in_random_order(rows)
             label = None if label is None else label[places]
         else:
-            sample = X[places], y[places], None if weight is None else weight[places]
-            units = self._choose_units(*sample, chosen_by, found, budget, places, (float(y.min()), float(y.max())))
-            rows = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+            extremes = float(y[numbers].min()), float(y[numbers].max())
+            units = self._choose_units(*taken(numbers[places]), chosen_by, found, budget, numbers[places], extremes)
+            rows = units.rows(X, y, weight, numbers, np.array([0, len(numbers)]))
             training = TrainingRows.of(MemoryTable(rows), places)
         if label is not None:
             training = training.labelled(kind, label[training.places], lambda: [label])
