@@ -50,6 +50,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "default_thumb_file": str(ROOT / "docs" / "images" / "intervals.png"),
     "capture_repr": ("_repr_html_",),
     "show_memory": False,
     "show_signature": False,
@@ -65,6 +66,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ssgp"
 html_static_path = ["_static", "generated/static"]
 html_css_files = ["style.css"]
+html_search_scorer = str(ROOT / "docs" / "site" / "scorer.js")
 html_copy_source = html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "ssgp"},
