@@ -293,7 +293,7 @@ def reduced(suite: Suite) -> Suite:
     """The same experiments on few rows and small models: every figure in a minute or two, no figure to be believed."""
     return replace(
         suite,
-        splits=suite.splits[:2],
+        splits=suite.splits[: 2 if suite.blocks is None else 1],
         n_frequencies=min(suite.n_frequencies, 8),
         n_inducing=30,
         n_blocks=20,
