@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky
 
-from benchmarks.common import options, run_benchmark
+from benchmarks.common import parser, run_benchmark
 from experiments.measures import timed
 from experiments.study import Cell, Row, Study
 from experiments.tables import load_aimpeak
@@ -70,7 +70,10 @@ def measure_aimpeak(folder: Path | None, cell: Process) -> list[Row]:
 
 
 def main() -> None:
-    flags = options(__doc__, learned=6000, conditioned=39_800)
+    line = parser(__doc__)
+    line.add_argument("--learned", type=int, default=6000, help="rows that hyperparameters are learned from")
+    line.add_argument("--conditioned", type=int, default=39_800, help="rows that predictions are made from")
+    flags = line.parse_args()
     run_benchmark("exact", Study([Process(flags.learned, flags.conditioned)], partial(measure_aimpeak, flags.data)))
 
 

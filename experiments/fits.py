@@ -45,7 +45,7 @@ def run_cell(suite: Suite, cell: Fit, folder: Path | None) -> list[Row]:
     (table, test), seed = chosen_rows(suite.load(folder), named, suite.n_rows), seed_of(cell.split)
     task = _Task(suite, cell, table.split(test), seed, _blocks(suite, cell, table, test, seed))
     kind = "rule" if cell.method in RULES else cell.kind
-    common = {"seed": seed, "n_train": len(task.data.y_train), "n_test": len(task.data.y_test)}
+    common: Row = {"seed": seed, "n_train": len(task.data.y_train), "n_test": len(task.data.y_test)}
     if task.blocks is not None:
         common["block_mean"] = rmse(task.data.y_test, block_means(task.data.y_train, task.blocks))
     return [{**common, **row} for row in KINDS[kind](task)]

@@ -24,9 +24,9 @@ __all__ = [
     "raw_input_blocks",
 ]
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 Mask = NDArray[np.bool_]
-Labels = NDArray[np.int64]
+Labels = NDArray[np.integer]
 
 # A cluster of k-means holds so many blocks at most: all pairs of two million rows and 8,000 centres take minutes.
 MOST_CENTRES = 2000

@@ -150,7 +150,7 @@ def _run(
         if t in iterations:
             common = {"gamma": gamma, "iteration": t, "steps": t, "converged": False, "train_s": 0.0}
             found.append({**common, **_scores(rule, rows, draws)})
-        block, z = rng.integers(rows.n_blocks), rng.standard_normal(len(rule.shift))
+        block, z = int(rng.integers(rows.n_blocks)), rng.standard_normal(len(rule.shift))
         rule.step(t, rule.direction(*rows.block(block), rows.n_blocks, z) if follow else None)
     return found
 

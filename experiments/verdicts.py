@@ -235,9 +235,9 @@ def time_is_linear(results: Results) -> Verdict:
     growth = _growth(compared["sVBSSGP"])
     # Other work on a machine lengthens single runs, hence the median; but splits on both sides of the limit do not say.
     within = [abs(ratio - 1) <= TIME_MARGIN for ratio in growth]
-    linear = straight > 0.98 and abs(np.median(growth) - 1) <= TIME_MARGIN
+    linear = bool(straight > 0.98 and abs(np.median(growth) - 1) <= TIME_MARGIN)
     theirs = {name: mean(last(compared[name]), "train_s") for name in slower_than if name in compared}
-    longer = len(theirs) == len(slower_than) and seconds[-1] > max(theirs.values())
+    longer = len(theirs) == len(slower_than) and bool(seconds[-1] > max(theirs.values()))
     undecided = any(within) and not all(within)
     outcome: Outcome = "inconclusive" if undecided else outcome_of([linear, longer])
     each = (seconds[-1] - seconds[0]) / (iterations[-1] - iterations[0])

@@ -153,7 +153,8 @@ class TestProtocols:
     def test_test_rows_are_predicted_by_the_block_they_are_given(self):
         (row,) = run_cell(self.suite, Fit("aimpeak", "0", "PIC+", "trace", 1), None)[-1:]
         data = split_rows(small_table(), "0")
-        blocks = self.suite.blocks(*chosen_rows(small_table(), "0"), 20, 0)
+        table, test = chosen_rows(small_table(), "0")
+        blocks = BlockLabels(*label(table.y, test))
         model = PICRegressor(30, max_iter=row["steps"], random_state=0)
         model.fit(data.X_train, data.y_train, blocks=blocks.train)
         assert row["rmse"] == pytest.approx(rmse(data.y_test, model.predict(data.X_test, blocks=blocks.test)), rel=1e-6)

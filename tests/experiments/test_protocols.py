@@ -1,5 +1,7 @@
 """Blocks of inputs and target, and of the inputs of training rows."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from experiments.tables import Table
 
 
 @pytest.fixture
-def noise(rng):
+def noise(rng) -> tuple[Table, Any]:
     """A target that has nothing to do with the inputs: blocks tell of it only if they were made of it."""
     X, y = rng.normal(size=(600, 2)), rng.normal(size=600)
     return Table(X, y, ("a", "b")), np.arange(600) % 20 == 0
@@ -27,14 +29,16 @@ def block_error(table, test, blocks):
 
 
 def test_joint_blocks_tell_of_test_targets_and_blocks_of_inputs_do_not(noise):
-    assert block_error(*noise, joint_blocks(*noise, 20, 0)) < 0.7
+    table, test = noise
+    assert block_error(table, test, joint_blocks(table, test, 20, 0)) < 0.7
     for make in (input_blocks, raw_input_blocks):
-        assert block_error(*noise, make(*noise, 20, 0)) > 0.95
+        assert block_error(table, test, make(table, test, 20, 0)) > 0.95
 
 
 @pytest.mark.parametrize("make", [joint_blocks, input_blocks, raw_input_blocks])
 def test_blocks_are_even(noise, make):
-    blocks = make(*noise, 20, 0)
+    table, test = noise
+    blocks = make(table, test, 20, 0)
     rows = np.concatenate([blocks.train, blocks.test]) if make is joint_blocks else blocks.train
     assert np.ptp(np.bincount(rows, minlength=20)) <= 1
 
