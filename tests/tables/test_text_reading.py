@@ -183,7 +183,9 @@ def test_a_row_alone_has_the_gap_of_times_that_it_has_among_others():
     with pytest.warns(UserWarning, match="1 of 1.*'-9'"):
         np.testing.assert_array_equal(encoder.transform(X[7:8]), among_others[7:8])
     # Other ways to write dates are still read.
-    np.testing.assert_array_equal(encoder.transform(X[8:9].assign(day=pd.Timestamp(X["day"][8]))), among_others[8:9])
+    np.testing.assert_array_equal(
+        encoder.transform(X[8:9].assign(day=pd.Timestamp(str(X["day"][8])))), among_others[8:9]
+    )
     with pytest.raises(ValueError, match="column 'day' held times in fit and holds text"):
         encoder.transform(X.assign(day="never"))
 
