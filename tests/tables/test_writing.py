@@ -25,6 +25,14 @@ def test_categories_may_differ_from_table_to_table(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_gap_where_a_file_says_there_is_none_is_written(suffix, tmp_path):
+    schema = pa.schema([pa.field("x", pa.float64(), nullable=False), pa.field("y", pa.int64())])
+    columns = [pa.array([1.5, None]), pa.array([1, 2])]
+    write_table([pa.Table.from_arrays(columns, schema=schema)], tmp_path / f"out{suffix}")
+    assert open_table(tmp_path / f"out{suffix}").read()["x"].to_pylist() == [1.5, None]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_table_that_fails_half_way_leaves_the_old_file(suffix, tmp_path):
     path = tmp_path / f"out{suffix}"
     path.write_text("old")

@@ -48,7 +48,7 @@ def write_table(tables: Iterable[pa.Table], path: FilePath) -> int:
     others: Iterator[pa.Table] = iter(tables)
     first = next(others)
     n_rows, format = 0, FORMATS[Path(path).suffix.lower()]
-    schema = format.writable(first.schema)
+    schema = _writable_schema(format, first)
     with whole_file(path) as part:
         with _named_refusals(path, format, first):
             opened = format.writer(str(part), schema)
@@ -78,8 +78,14 @@ def _named_refusals(path: FilePath, format: TableFormat, table: pa.Table) -> Ite
         ) from error
 
 
-def _is_writable(format: TableFormat, table: pa.Table) -> bool:
+def _writable_schema(format: TableFormat, table: pa.Table) -> pa.Schema:
+    """Columns as the format holds them; files that say of a column that nothing is missing there may be wrong."""
     schema = format.writable(table.schema)
+    return pa.schema([field.with_nullable(True) for field in schema], schema.metadata)
+
+
+def _is_writable(format: TableFormat, table: pa.Table) -> bool:
+    schema = _writable_schema(format, table)
     with tempfile.TemporaryDirectory() as folder:
         try:
             with format.writer(os.path.join(folder, "column"), schema) as writer:
