@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("src", "docs", "benchmarks", "experiments", "examples", "tests")
+FOLDERS = ("src", "docs", "benchmarks", "experiments", "examples", "release", "tests")
 # What `make docs` writes.
 MADE = tuple(ROOT / "docs" / folder for folder in ("_build", "examples", "generated"))
 DOCUMENTS = sorted(
