@@ -15,7 +15,7 @@ from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import WIDE, fewer_if_wide
 from ssgp.engine.threads import map_in_threads, n_threads, openmp_threads
 from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, grow
-from ssgp.forest.correction import telling_inputs
+from ssgp.forest.correction import boosting_threads, telling_inputs
 from ssgp.forest.sklearn_trees import LEAF
 from ssgp.rows.repeats import keys_of_copies
 from ssgp.rows.row_groups import folds_of_groups, folds_of_rows
@@ -158,7 +158,7 @@ def fit_atoms(values: Array, rows: LabelledRows, seed: int, n_jobs: int | None, 
     """
     rows = rows.take(slice(None, fewer_if_wide(MOST_ROWS_IN_TIME if limited else MOST_ROWS, rows.X.shape[1])))
     most_rounds, trees = MOST_ROUNDS_IN_TIME if limited else MOST_ROUNDS, list[BoostedTrees]()
-    with openmp_threads(n_threads(n_jobs)):
+    with openmp_threads(boosting_threads(len(rows.y), n_threads(n_jobs))):
         for value in values:
             trees.append(_fit_log_odds(rows, value, seed, most_rounds))
             rows = rows.take(rows.y != value)

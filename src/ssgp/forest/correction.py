@@ -27,6 +27,7 @@ from ssgp.saving.kinds import stored
 __all__ = [
     "Correction",
     "Residuals",
+    "boosting_threads",
     "fit_again",
     "fit_booster",
     "fit_correction",
@@ -172,7 +173,7 @@ class Boosting:
 
     def __init__(self, residuals: Residuals, rate: float, seed: int, n_threads: int) -> None:
         self.residuals, self.rate, self.seed = residuals, rate, seed
-        self.n_threads = _threads(len(residuals.error), n_threads)
+        self.n_threads = boosting_threads(len(residuals.error), n_threads)
         # Scaled to a mean of one: splits need a least weight.
         self._weight = residuals.importance / residuals.importance.mean()
         self._inputs = _telling_inputs(residuals, seed) if residuals.X.shape[1] > WIDE else None
@@ -321,10 +322,10 @@ def _with_best_share(
 
 
 def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:
-    with openmp_threads(_threads(len(X), n_threads)):
+    with openmp_threads(boosting_threads(len(X), n_threads)):
         return mean_in_order(np.stack([booster.predict(X) for booster in boosters]))
 
 
-def _threads(n_rows: int, n_threads: int) -> int:
+def boosting_threads(n_rows: int, n_threads: int) -> int:
     """One thread for few rows: where cores are busy, threads wait for each other longer than short loops take."""
-    return min(n_threads, 1 + n_rows // ROWS_PER_THREAD)
+    return max(1, min(n_threads, n_rows // ROWS_PER_THREAD))
