@@ -247,3 +247,14 @@ class TestFilledDistribution:
         assert_allclose(levels, 0.3, atol=0.04)
         ranks = draws.argsort(axis=1).argsort(axis=1)
         assert np.abs(np.corrcoef(ranks) - np.eye(8)).max() < 0.08
+
+
+def test_several_numbers_of_a_row_are_means_over_the_same_fillings():
+    rng = np.random.default_rng(0)
+    X, unknown = rng.standard_normal((7, 2)), np.zeros((7, 2), bool)
+    unknown[[1, 4], 0] = True
+    ways = rng.standard_normal((5, 7, 2))
+    rows = InputRows(X, unknown, lambda part, _: np.where(unknown[[1, 4]], ways[:, [1, 4]], part))
+    filled = np.where(unknown, ways, X)
+    found = rows.means(lambda X, _: np.stack([X[:, 0], X[:, 1], X.prod(axis=1)]))
+    assert_allclose(found, [*filled.mean(axis=0).T, filled.prod(axis=2).mean(axis=0)], rtol=1e-12)

@@ -168,15 +168,17 @@ class InputRows:
         return FilledDistribution(before, StudentMixture.concatenate(parts), places) if parts else before
 
     def means(self, predict: Callable[[Array, slice | Indices], Array]) -> Array:
-        """Numbers (n,) of the rows, means over the ways to fill them, where ``predict(X, numbers)`` returns numbers."""
+        """Numbers (..., n) of the rows, means over the ways to fill them, of what ``predict(X, numbers)`` returns."""
         before = predict(self.X, slice(None))
         places, parts = self._places, []
         for n_ways, rows, numbers in self._filled(places):
-            parts.append(mean_in_order(predict(rows, numbers).reshape(n_ways, -1)))
+            predicted = predict(rows, numbers)
+            by_way = predicted.reshape(*predicted.shape[:-1], n_ways, -1)
+            parts.append(mean_in_order(np.moveaxis(by_way, -2, 0)))
         if not parts:
             return before
         joined = np.array(before)
-        joined[places] = np.concatenate(parts)
+        joined[..., places] = np.concatenate(parts, axis=-1)
         return joined
 
     @property

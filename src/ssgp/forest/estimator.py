@@ -818,8 +818,7 @@ default="squared-exponential"
 
     def _probability(self, atoms: Atoms, rows: InputRows) -> Array:
         """Probabilities of the atoms, shape (k, n); of rows with gaps, means over the ways to fill them."""
-        numbers = range(len(atoms.values))
-        return np.stack([rows.means(lambda X, _, k=k: atoms.probability(X, self.n_jobs)[k]) for k in numbers])
+        return rows.means(lambda X, _: atoms.probability(X, self.n_jobs))
 
     def _checked(self, X: ArrayLike) -> InputRows:
         """Rows to predict, once there is a model."""
