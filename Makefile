@@ -67,32 +67,9 @@ clean:  ## remove what was made here
 	$(PYTHON) -m venv --without-pip .venv
 	touch $@
 
-.venv/demo: .venv/python pyproject.toml
-	$(PIP) --editable '.[demo]'
-	touch $@
-
-.venv/docs: .venv/python pyproject.toml
-	$(PIP) --editable '.[docs]'
-	touch $@
-
-.venv/release: .venv/python pyproject.toml
-	$(PIP) --editable '.[release]'
-	touch $@
-
-.venv/experiments: .venv/python pyproject.toml
-	$(PIP) --editable '.[experiments]'
-	touch $@
-
-.venv/peers: .venv/python pyproject.toml
-	$(PIP) --editable '.[peers]'
-	touch $@
-
-.venv/mixed: .venv/python pyproject.toml
-	$(PIP) --editable '.[mixed]'
-	touch $@
-
-.venv/test: .venv/python pyproject.toml
-	$(PIP) --editable '.[test]'
+# What an extra of pyproject.toml brings.
+.venv/%: .venv/python pyproject.toml
+	$(PIP) --editable '.[$*]'
 	touch $@
 
 .venv/lint: .venv/python pyproject.toml
