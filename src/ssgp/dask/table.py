@@ -29,7 +29,7 @@ from ssgp.engine.workers import Workers
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows
 from ssgp.rows.leaf_runs import SortedRows, gather_runs, run_record, sort_run
-from ssgp.rows.row_tables import LeafPart
+from ssgp.rows.row_tables import LeafPart, TableElsewhere
 from ssgp.rows.standardizer import Standardizer
 
 __all__ = ["ClusterRows", "ClusterTable"]
@@ -142,56 +142,21 @@ class ClusterRows:
 
 
 @dataclass(frozen=True)
-class ClusterTable:
+class ClusterTable(TableElsewhere[ClusterRows]):
     """Rows on a cluster, in the units of a model, as trees are fitted to them.
 
-    Attributes
-    ----------
-    rows : ClusterRows
-        In the user's units.
-    units : Standardizer
-        Between these and the model's.
-    part_bytes : int
-        Memory that sorted rows of a tree may take in one thread, a quarter of the most.
-    after_rows : callable
-        Called with the number of rows whenever so many have been used.
-    held_out : int array
-        Rows that trees are not fitted to, ascending.
+    `part_bytes` is the memory that sorted rows of a tree may take in one thread, a quarter of the most.
     """
 
-    rows: ClusterRows
-    units: Standardizer
-    part_bytes: int
-    after_rows: Callable[[int], Any] = lambda count: None
-    held_out: Indices = field(default_factory=lambda: np.empty(0, np.int64))
     _turns: Semaphore = field(default_factory=lambda: Semaphore(TREES_AT_ONCE))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows, those held out among them."""
-        return self.rows.n_rows
-
-    @property
-    def total(self) -> float:
-        """How many rows the table counts for."""
-        return self.rows.total
-
-    def without(self, held_out: Indices) -> "ClusterTable":
-        """The same table, with these rows held out of trees."""
-        return replace(self, held_out=np.sort(held_out))
-
-    def take(self, index: Indices) -> Rows:
-        """Rows of these numbers, in that order, as one block."""
-        X, y, weight = self.rows.take(index)
-        return self.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
 
     def map_chunks(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
         """What a function returns for all rows in their order, some blocks at a time."""
-        tasks, of = self.rows.tasks, self.rows.filled()
+        tasks, of = self.stored.tasks, self.stored.filled()
         at_once = max(1, 2 * tasks.n_threads)
         for start in range(0, len(of), at_once):
             shared = tasks.constant("function", (self.units, function))
-            yield from tasks.run(self.rows.each("look", _called, shared, _nothing, of[start : start + at_once]))
+            yield from tasks.run(self.stored.each("look", _called, shared, _nothing, of[start : start + at_once]))
 
     def checksums(self) -> list[int]:
         """Checksums of inputs, targets and weights of all blocks, standardised."""
@@ -214,7 +179,7 @@ class ClusterTable:
         Few trees at a time: the rows of each are in the memory of the workers once.
         """
         with self._turns:
-            tasks, rows = self.rows.tasks, self.rows
+            tasks, rows = self.stored.tasks, self.stored
             ends = self._ends(partition.n_blocks, leaves_per_branch)
             shared = tasks.constant("tree", (self.units, partition, ends))
             runs = rows.each("sort", _sorted_by_leaf, shared, self._own, rows.filled())
@@ -228,7 +193,7 @@ class ClusterTable:
 
     def _ends(self, n_leaves: int, leaves_per_branch: int) -> Indices:
         """Leaves at which parts begin and end."""
-        n_bytes = self.n_rows * run_record(self.rows.n_inputs, self.rows.weighted).itemsize
+        n_bytes = self.n_rows * run_record(self.stored.n_inputs, self.stored.weighted).itemsize
         n_parts = max(min(PARTS, n_bytes // LEAST_PART_BYTES), -(-n_bytes // (MOST_PART_SHARES * self.part_bytes)), 1)
         n_branches = n_leaves // leaves_per_branch
         n_parts = min(n_branches, n_parts)
@@ -236,8 +201,8 @@ class ClusterTable:
 
     def _own(self, i: int) -> tuple[int, Indices]:
         """Number of a block's first row, and which of its rows are held out."""
-        first, last = np.searchsorted(self.held_out, self.rows.starts[i : i + 2])
-        return int(self.rows.starts[i]), self.held_out[first:last]
+        first, last = np.searchsorted(self.held_out, self.stored.starts[i : i + 2])
+        return int(self.stored.starts[i]), self.held_out[first:last]
 
 
 def _extremes(counts: Sequence[Counts]) -> tuple[float, ...]:
@@ -269,14 +234,9 @@ def _taken(columns: Columns, shared: None, places: Indices) -> Columns:
     return X[places], y[places], None if weight is None else weight[places]
 
 
-def _standardized(columns: Columns, units: Standardizer) -> Rows:
-    X, y, weight = columns
-    return units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
-
-
 def _called(columns: Columns, shared: tuple[Standardizer, Callable[[Rows], Result]], own: None) -> Result:
     units, function = shared
-    return function(_standardized(columns, units))
+    return function(units.rows(*columns))
 
 
 def _checksums(rows: Rows) -> list[int]:
@@ -288,7 +248,7 @@ def _sorted_by_leaf(
 ) -> list[NDArray[Any]]:
     """Rows of a block for each part of a tree, each in memory of its own."""
     (units, partition, ends), (start, held_out) = shared, own
-    rows = _standardized(columns, units)
+    rows = units.rows(*columns)
     run, places = with_one_blas_thread(lambda rows: sort_run(rows, start, partition, held_out, ends), rows)
     return [run[first:last].copy() for first, last in pairwise(places)]
 

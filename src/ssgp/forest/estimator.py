@@ -453,7 +453,7 @@ default="squared-exponential"
         groups = labels_of_sample if kind == "groups" else None
         chosen_by = ChoosingRows.of(X, y, weight, groups, np.arange(len(y)))
         units = self._choose_units(X, y, weight, chosen_by, found, budget, places, stored.extremes)
-        sample = units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+        sample = units.rows(X, y, weight)
         del X, y, weight, chosen_by
         sizes = self._sizes(stored.n_rows, stored.n_inputs, None)
         n_fitted = sizes.n_trees * stored.n_rows * (1 + sizes.refits(stored.n_rows))
@@ -661,7 +661,7 @@ default="squared-exponential"
         if last.atoms is not None:
             elsewhere = ~last.atoms.are_at(y)
             X, y, weight = X[elsewhere], y[elsewhere], None if weight is None else weight[elsewhere]
-        rows = last.rows.append(last.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)])))
+        rows = last.rows.append(last.units.rows(X, y, weight))
         if rows.weight is not None:
             check_total_weight(WeightTotals.of(rows.weight), growing=True)
         settings = self._settings(len(rows.y), rows.X.shape[1], last.seed, last.parameters)

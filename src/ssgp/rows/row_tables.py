@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +23,25 @@ from ssgp.engine.workers import Workers
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows, block_order
 from ssgp.rows.leaf_runs import SortedRows, gather_runs, run_record, sort_run
-from ssgp.rows.row_files import RecordFile, RowFile
+from ssgp.rows.row_files import RecordFile, RowFile, StoredTable
 from ssgp.rows.row_groups import folds_of_groups, folds_of_rows
 from ssgp.rows.row_order import parts_in_time
 from ssgp.rows.shared_rows import SharedRows, shared_rows
 from ssgp.rows.standardizer import Standardizer
 
-__all__ = ["FileTable", "LeafPart", "LeafRows", "MemoryTable", "RowTable", "SharedOut", "TrainingRows"]
+__all__ = [
+    "FileTable",
+    "LeafPart",
+    "LeafRows",
+    "MemoryTable",
+    "RowTable",
+    "SharedOut",
+    "TableElsewhere",
+    "TrainingRows",
+]
 
 Result = TypeVar("Result")
+Stored = TypeVar("Stored", bound=StoredTable)
 
 # Rows that are sorted at a time, at most. Fewer, of a file, are a multiple of what partitions look at together.
 CHUNK = 1 << 18
@@ -232,12 +242,12 @@ def _shared(table: MemoryTable) -> Iterator[MemoryTable]:
 
 
 @dataclass(frozen=True)
-class FileTable(SharedOut):
-    """Rows in a file.
+class TableElsewhere(Generic[Stored]):
+    """Rows that are not in memory: what is known of them without reading.
 
     Attributes
     ----------
-    file : RowFile
+    stored : StoredTable
         Rows in the user's units.
     units : Standardizer
         Between these and the model's.
@@ -249,7 +259,7 @@ class FileTable(SharedOut):
         Rows that trees are not fitted to, ascending.
     """
 
-    file: RowFile
+    stored: Stored
     units: Standardizer
     part_bytes: int
     after_rows: Callable[[int], Any] = lambda count: None
@@ -258,25 +268,30 @@ class FileTable(SharedOut):
     @property
     def n_rows(self) -> int:
         """Number of rows, those held out among them."""
-        return self.file.n_rows
+        return self.stored.n_rows
 
     @property
     def total(self) -> float:
         """How many rows the table counts for."""
-        return self.file.total
+        return self.stored.total
 
-    def without(self, held_out: Indices) -> "FileTable":
+    def without(self, held_out: Indices) -> Self:
         """The same table, with these rows held out of trees."""
         return replace(self, held_out=np.sort(held_out))
 
     def take(self, index: Indices) -> Rows:
         """Rows of these numbers, in that order, as one block."""
-        return self._standardized(*self.file.take(index))
+        return self.units.rows(*self.stored.take(index))
+
+
+@dataclass(frozen=True)
+class FileTable(TableElsewhere[RowFile], SharedOut):
+    """Rows in a file."""
 
     def map_chunks(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
         """What a function returns for all rows in their order, standardised."""
         for start in range(0, self.n_rows, self._chunk):
-            yield function(self._standardized(*self.file.read(start, start + self._chunk)))
+            yield function(self.units.rows(*self.stored.read(start, start + self._chunk)))
 
     def checksums(self) -> list[int]:
         """Checksums of inputs, targets and weights, standardised: those of the same table in memory."""
@@ -295,7 +310,7 @@ class FileTable(SharedOut):
         n_branches = partition.n_blocks // leaves_per_branch
         n_parts = min(n_branches, -(-self.n_rows * record.itemsize // self.part_bytes))
         ends = leaves_per_branch * (np.arange(n_parts + 1) * n_branches // n_parts)
-        with RecordFile(record, self.file.records.folder) as runs:
+        with RecordFile(record, self.stored.records.folder) as runs:
             starts = range(0, self.n_rows, self._chunk)
             places = np.array([self._append_run(runs, start, partition, ends) for start in starts])
             for part in range(n_parts):
@@ -308,25 +323,22 @@ class FileTable(SharedOut):
     @property
     def _record(self) -> np.dtype:
         """Type of a row on its way to its leaf."""
-        return run_record(self.file.n_inputs, self.file.weighted)
+        return run_record(self.stored.n_inputs, self.stored.weighted)
 
     @property
     def _chunk(self) -> int:
         """Number of rows to sort at a time."""
-        at_once = rows_at_once(self.file.n_inputs)
+        at_once = rows_at_once(self.stored.n_inputs)
         return min(CHUNK, max(at_once, self.part_bytes // self._record.itemsize // at_once * at_once))
 
     def _append_run(self, runs: RecordFile, start: int, partition: BisectingTree, ends: Indices) -> Indices:
         """Write a chunk of rows sorted by leaf; return where its parts begin and end."""
-        rows = self._standardized(*self.file.read(start, start + self._chunk))
+        rows = self.units.rows(*self.stored.read(start, start + self._chunk))
         run, places = sort_run(rows, start, partition, self.held_out, ends)
         began = runs.n_records
         runs.append(run)
         give_back()
         return began + places
-
-    def _standardized(self, X: Array, y: Array, weight: Array | None) -> Rows:
-        return self.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,17 @@ class Standardizer:
         _check_range(np.asarray(np.isfinite(out).all(axis=0)), "X")
         return out
 
-    def rows(self, X: Array, y: Array, weight: Array | None, order: Indices, bounds: Indices) -> "Rows":
-        """Standardise a table, its rows in the given order and blocks."""
+    def rows(
+        self,
+        X: Array,
+        y: Array,
+        weight: Array | None,
+        order: Indices | None = None,
+        bounds: Indices | None = None,
+    ) -> "Rows":
+        """Standardise a table, its rows in the given order and blocks; as they are and in one block without these."""
+        order = np.arange(len(y)) if order is None else order
+        bounds = np.array([0, len(order)]) if bounds is None else bounds
         y = y[order] if self.y_range is None else np.clip(y[order], *self.y_range)
         y = y if self.target_map is None else self.target_map.learned(y)
         with np.errstate(over="ignore"):

@@ -398,7 +398,7 @@ class SVBSSGPRegressor(BlockRegressor):
         context, partition, parameters = self._context.copy(), self.partition_, self._parameters.copy()
         learner = self._learner(context.units)
         self._check_layout(learner)
-        new = context.units.rows(X, y, weight, np.arange(len(y)), np.array([0, len(y)]))
+        new = context.units.rows(X, y, weight)
         indices = partition.assign(new.X) if labels is None else context.block_indices(labels, new.X)
         rows = self._rows.append(new).sort_by(np.concatenate([self._rows.labels, indices]), partition.n_blocks)
         if rows.weight is not None:
