@@ -1,5 +1,6 @@
 """What befalls programs: disks that are full, commands that are killed."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -58,6 +59,39 @@ def wait_for(what, process=None, seconds=60.0):
         assert time.monotonic() < until
         assert process is None or process.poll() is None, "the command ended too early"
         time.sleep(0.005)
+
+
+def interrupted_at_every_line_of(module, act, check):
+    """Interrupt an action before each line of a module that it comes to, one after the other, and check what is left.
+
+    The number of times that it was interrupted.
+    """
+    for n_lines in itertools.count():
+        if not _interrupted(module, act, n_lines):
+            return n_lines
+        check()
+
+
+def _interrupted(module, act, n_lines):
+    """Whether the action comes to so many lines of the module; it is interrupted there."""
+    left = itertools.count(n_lines, -1)
+
+    def interrupt(frame, event, _):
+        if frame.f_code.co_filename != module.__file__:
+            return None
+        if event == "line" and next(left) == 0:
+            raise KeyboardInterrupt
+        return interrupt
+
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        act()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
 
 
 def run_command(*arguments, folder, **settings):

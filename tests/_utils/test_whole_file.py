@@ -6,6 +6,7 @@ import stat
 import pytest
 
 import ssgp._utils.whole_file as whole_file_module
+from faults_of_the_system import interrupted_at_every_line_of
 from ssgp._utils.whole_file import check_place, whole_file
 
 
@@ -33,6 +34,21 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, error):
         write()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_an_interrupt_at_any_line_leaves_the_old_file_or_the_new_one(tmp_path):
+    path = tmp_path / "file"
+
+    def replace():
+        with whole_file(path) as part:
+            part.write_text("new")
+
+    def is_whole():
+        assert os.listdir(tmp_path) in ([], ["file"])
+        assert not path.exists() or path.read_text() == "new"
+        path.unlink(missing_ok=True)
+
+    assert interrupted_at_every_line_of(whole_file_module, replace, is_whole) > 20
 
 
 def test_a_failure_before_anything_is_written_leaves_nothing(tmp_path):

@@ -6,7 +6,9 @@ import os
 import numpy as np
 import pytest
 
+from faults_of_the_system import interrupted_at_every_line_of
 from ssgp._utils.whole_file import whole_file
+from ssgp.saving import folder_lock
 from ssgp.saving.checkpoints import Checkpoint, delete_checkpoint
 from ssgp.saving.contents import anything
 from ssgp.saving.folder_lock import FolderInUseError, FolderLock
@@ -123,6 +125,18 @@ class TestFolderLock:
             FolderLock(tmp_path)
         lock.release()
         FolderLock(tmp_path).release()
+
+    @pytest.mark.skipif(os.name != "posix", reason="elsewhere files in use cannot be removed")
+    def test_an_interrupt_at_any_line_of_taking_it_leaves_the_folder_free(self, tmp_path):
+        taken = []
+
+        def check():
+            # Whoever comes next gets it, and takes away what was left.
+            FolderLock(tmp_path).release()
+            assert os.listdir(tmp_path) == []
+
+        assert interrupted_at_every_line_of(folder_lock, lambda: taken.append(FolderLock(tmp_path)), check) > 10
+        taken[0].release()
 
     def test_a_file_that_is_always_gone_is_given_up(self, tmp_path, monkeypatch):
         monkeypatch.setattr(os.path, "samestat", lambda *_: False)

@@ -6,7 +6,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["NO_ROOM", "FilePath", "check_place", "os_errors", "whole_file"]
@@ -57,7 +57,8 @@ def _check_writable(target: Path, refused: str) -> None:
         part.touch(exist_ok=False)
     except OSError as error:
         raise type(error)(f"{refused}: no file can be made there ({error.strerror})") from error
-    part.unlink()
+    finally:
+        _remove(part)
 
 
 @contextmanager
@@ -107,8 +108,8 @@ def _replaced(path: FilePath) -> Iterator[Path]:
     """A path beside another, whose place it takes if nothing raises."""
     target = Path(os.path.realpath(path))
     part = _beside(target)
-    mode = _usual_mode(target, part)
     try:
+        mode = _usual_mode(target, part)
         yield part
         _to_disk(part)
         # Some libraries make files that nobody else may read; what is replaced may be a file that nobody may write.
@@ -117,7 +118,13 @@ def _replaced(path: FilePath) -> Iterator[Path]:
         if os.name == "posix":
             _to_disk(target.parent)
     finally:
-        part.unlink(missing_ok=True)
+        _remove(part)
+
+
+def _remove(part: Path) -> None:
+    # Where it cannot be removed it was not made, and what happened before says more.
+    with suppress(OSError):
+        part.unlink()
 
 
 def _beside(target: Path) -> Path:

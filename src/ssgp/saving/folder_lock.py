@@ -33,36 +33,44 @@ class FolderLock:
 
     def __init__(self, folder: FilePath) -> None:
         self._path = Path(folder) / LOCK_FILE
-        self._descriptor: int | None = self._locked_file()
-        # The folder is ours whether or not there is room to say so.
-        with suppress(OSError):
-            os.ftruncate(self._descriptor, 0)
-            os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        self._descriptor: int | None = None
+        self._is_ours = False
+        try:
+            self._take()
+        except BaseException:
+            self.release()
+            raise
 
     def release(self) -> None:
         """Let others use the folder."""
-        if self._descriptor is None:
-            return
-        if os.name == "posix":
-            # While it is ours: whoever waits for this very file sees that it is gone.
-            self._path.unlink(missing_ok=True)
-        os.close(self._descriptor)
-        self._descriptor = None
-
-    def _locked_file(self) -> int:
-        """The open file, locked: the one that is in the folder now, not one that its last owner took away."""
-        for _ in range(MOST_TRIES):
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-            try:
-                if not _lock(descriptor):
-                    raise self._in_use()
-                if self._is_in_place(descriptor):
-                    return descriptor
-            except BaseException:
+        try:
+            if self._is_ours and os.name == "posix":
+                # While it is ours: whoever waits for this very file sees that it is gone.
+                self._path.unlink(missing_ok=True)
+        finally:
+            descriptor, self._descriptor, self._is_ours = self._descriptor, None, False
+            if descriptor is not None:
                 os.close(descriptor)
-                raise
-            os.close(descriptor)
+
+    def _take(self) -> None:
+        """Lock the file that is in the folder now, not one that its last owner took away."""
+        for _ in range(MOST_TRIES):
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            if not _lock(self._descriptor):
+                break
+            self._is_ours = self._is_in_place(self._descriptor)
+            if self._is_ours:
+                self._say_whose(self._descriptor)
+                return
+            self.release()
         raise self._in_use()
+
+    @staticmethod
+    def _say_whose(descriptor: int) -> None:
+        # The folder is ours whether or not there is room to say so.
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
 
     def _is_in_place(self, descriptor: int) -> bool:
         try:
