@@ -33,7 +33,7 @@ OFFSET_BOUNDS, SCALE_BOUNDS, SLOPE_BOUNDS = (-6.0, 6.0), (-4.0, 3.0), (-2.0, 2.0
 SHAPE_START = np.concatenate([np.linspace(-0.7, 0.7, SHAPE_COMPONENTS), np.full(SHAPE_COMPONENTS, -0.3)])
 # Factors of the squares of the free numbers in the search: of the ten, of a shape's, of its slopes.
 PRIOR, SHAPE_PRIOR, SLOPE_PRIOR = 2.0, 1.0, 2.0
-OPTIONS = {"maxiter": 60, "ftol": 1e-7}
+OPTIONS = {"maxiter": 120, "maxcor": 20, "ftol": 1e-7}
 # Least deviation of the predicted means, in the model's units.
 LEAST_DEVIATION = 1e-9
 
