@@ -22,6 +22,16 @@ SLOW_EXAMPLES = {
 }
 
 
+def pytest_addoption(parser):
+    parser.addoption("--device", help="what tests marked `card` run on: cuda, cuda:1; PyTorch on the processor if none")
+
+
+def pytest_configure(config):
+    # Before tests are imported, also in the processes of pytest-xdist.
+    if config.getoption("--device"):
+        os.environ["SSGP_TEST_DEVICE"] = config.getoption("--device")
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         if isinstance(item, pytest.DoctestItem) and item.name.rsplit(".", 1)[-1] in SLOW_EXAMPLES:

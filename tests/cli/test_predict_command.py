@@ -13,6 +13,7 @@ import ssgp
 
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import SMALL_SSGP, predicted, run
+from devices import DEVICE
 
 
 class TestPredict:
@@ -39,6 +40,26 @@ class TestPredict:
         mean, std = model.predict(pq.read_table(folder / "whole.parquet"), return_std=True)
         np.testing.assert_array_equal(predicted(path)["mean"], mean)
         np.testing.assert_array_equal(predicted(path)["std"], std)
+
+    def test_a_card_predicts_the_same(self, folder, model):
+        path = folder / "by_card.parquet"
+        command = ("predict", folder / "m", folder / "new.parquet", "--std", "--out", path)
+        assert run(*command, "--device", DEVICE)[0] == 0
+        mean, std = model.predict(pq.read_table(folder / "new.parquet"), return_std=True)
+        np.testing.assert_allclose(predicted(path)["mean"], mean, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(predicted(path)["std"], std, rtol=1e-4, atol=1e-5)
+
+    def test_devices_that_are_none_or_not_of_the_model(self, folder, tmp_path):
+        command = ("predict", folder / "m", folder / "new.parquet", "--out", tmp_path / "p.csv", "--device", "gpu")
+        code, _, said = run(*command)
+        assert (code, "'gpu' is none; it can be cpu, cuda, cuda:1" in said) == (2, True)
+        pd.DataFrame({"x": np.arange(20.0), "y": np.sin(np.arange(20.0))}).to_parquet(tmp_path / "x.parquet")
+        small = ("--model", "ssgp", *SMALL_SSGP)
+        assert run("fit", tmp_path / "x.parquet", "--target", "y", "--out", tmp_path / "m", *small)[0] == 0
+        code, _, said = run(
+            "predict", tmp_path / "m", tmp_path / "x.parquet", "--out", tmp_path / "p.csv", "--device", "cpu"
+        )
+        assert (code, "a SSGPRegressor predicts by the processor" in said) == (2, True)
 
     def test_small_batches_of_several_files_give_the_same(self, folder, model, monkeypatch, tmp_path):
         new = pq.read_table(folder / "new.parquet")

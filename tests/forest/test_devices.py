@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ssgp
+from devices import CARD, DEVICE
 from ssgp import SpectralForestRegressor
 from ssgp.engine.on_card.cards import Card
 from ssgp.forest import nodes
@@ -18,7 +19,9 @@ from ssgp.rows.blocks import Rows
 from ssgp.rows.card_tables import CardTable, rows_on_card
 from ssgp.rows.row_tables import MemoryTable
 
-CARD, RIDGE = Card("cpu"), 0.7
+pytestmark = pytest.mark.card
+
+RIDGE = 0.7
 
 
 def table(rng, weighted, n_rows=1500):
@@ -62,7 +65,7 @@ def assert_same_trees(one, other):
 def test_trees_are_those_of_the_processor(n_leaves, shrink, n_sketches, ridge, kept, weighted, rng, monkeypatch):
     """Leaves of many rows and of few, in several chunks; a large table comes leaf by leaf from where it is."""
     monkeypatch.setattr(card_tables, "ROWS_SHARE", 0.25 if kept == "on the card" else 0.0)
-    monkeypatch.setattr("ssgp.engine.on_card.cards.MEMORY_WITHOUT_GPU", 1 << 22)
+    monkeypatch.setattr(Card, "numbers_at_once", 1 << 13)
     host = table(rng, weighted)
     tree = skeleton(rng, host.rows, n_leaves, wide=n_leaves == 32)
     settings = tree, ridge, n_sketches, shrink, range(0, n_leaves // 16, 2)
@@ -92,7 +95,7 @@ def forest(device, **settings):
 def test_forests_predict_as_well_as_those_of_the_processor(waves):
     """Their trees are others: equally random."""
     X, y, latent = waves
-    one, other = (forest(device).fit(X, y).predict(X, return_std=True) for device in ("cpu", "torch:cpu"))
+    one, other = (forest(device).fit(X, y).predict(X, return_std=True) for device in ("cpu", DEVICE))
     assert rmse(latent, other[0]) == pytest.approx(rmse(latent, one[0]), rel=0.3)
     assert rmse(one[0], other[0]) < 0.03
     assert np.median(other[1] / one[1]) == pytest.approx(1.0, abs=0.1)
@@ -100,13 +103,13 @@ def test_forests_predict_as_well_as_those_of_the_processor(waves):
 
 def test_the_same_seed_gives_the_same_forest(waves):
     X, y, _ = waves
-    one, other = (forest("torch:cpu").fit(X, y) for _ in range(2))
+    one, other = (forest(DEVICE).fit(X, y) for _ in range(2))
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
 def test_rows_join_a_forest_on_a_card(waves):
     X, y, _ = waves
-    one = forest("torch:cpu").fit(X[:1000], y[:1000])
+    one = forest(DEVICE).fit(X[:1000], y[:1000])
     other = deepcopy(one).set_params(device="cpu")
     for model in (one, other):
         model.partial_fit(X[1000:], y[1000:])
@@ -117,16 +120,16 @@ def test_batches_make_the_same_forest_as_the_table(waves, monkeypatch):
     monkeypatch.setattr("ssgp.forest.sizes.LEAST_SAMPLED", 1000)
     monkeypatch.setattr("ssgp.forest.sizes.MOST_SAMPLED", 1000)
     X, y, _ = waves
-    whole = forest("torch:cpu").fit(X, y)
-    parts = forest("torch:cpu").fit_batches([(X[:700], y[:700]), (X[700:], y[700:])])
+    whole = forest(DEVICE).fit(X, y)
+    parts = forest(DEVICE).fit_batches([(X[:700], y[:700]), (X[700:], y[700:])])
     np.testing.assert_array_equal(whole.predict(X), parts.predict(X))
 
 
 def test_files_do_not_keep_the_device(waves, tmp_path):
     X, y, _ = waves
-    model = forest("torch:cpu").fit(X, y)
+    model = forest(DEVICE).fit(X, y)
     model.save(tmp_path / "model")
     loaded = ssgp.load(tmp_path / "model")
     assert loaded.device == "cpu"
     np.testing.assert_allclose(loaded.predict(X), model.predict(X), atol=1e-5)
-    np.testing.assert_allclose(loaded.set_params(device="torch:cpu").predict(X), model.predict(X), rtol=0, atol=0)
+    np.testing.assert_allclose(loaded.set_params(device=DEVICE).predict(X), model.predict(X), rtol=0, atol=0)

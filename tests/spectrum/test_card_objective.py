@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from ssgp.engine.on_card.cards import Card
+from devices import CARD
 from ssgp.rows.blocks import Block
 from ssgp.spectrum.card_objective import CardObjective
 from ssgp.spectrum.objectives import Draw, LocalObjective
 from ssgp.spectrum.parameters import Hyperparameters
+
+pytestmark = pytest.mark.card
 
 N, M, D = 90, 6, 4
 
@@ -18,7 +20,7 @@ def test_values_and_gradients(weighted, trend_inputs, rng):
     X, y = rng.normal(size=(N, D)).astype(np.float32), rng.normal(size=N).astype(np.float32)
     weight = rng.uniform(0.3, 3.0, size=N).astype(np.float32) if weighted else None
     local = LocalObjective(trend=True, trend_inputs=trend_inputs)
-    on_card = CardObjective(Card("cpu"), local, M, D)
+    on_card = CardObjective(CARD, local, M, D)
     hyperparameters = Hyperparameters(np.arange(1.0, 5.0), 1.3, 0.2)
     draw = Draw(0.2 * rng.normal(size=(M, D)).astype(np.float32))
     for n in (N, 50):
@@ -36,6 +38,6 @@ def test_values_and_gradients(weighted, trend_inputs, rng):
 
 def test_a_block_that_cannot_be_solved_is_an_error_as_numpys_is():
     block = Block(np.full((20, D), np.nan, np.float32), np.zeros(20, np.float32))
-    objective = CardObjective(Card("cpu"), LocalObjective(trend=True), M, D)
+    objective = CardObjective(CARD, LocalObjective(trend=True), M, D)
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         objective(block, Draw(np.zeros((M, D), np.float32)), Hyperparameters(np.ones(D), 1.0, 1.0))

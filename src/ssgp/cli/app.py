@@ -326,6 +326,13 @@ def predict(
     decimal: Decimal = None,
     na: Missing = None,
     jobs: Jobs = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="cpu|cuda|auto",
+            help="What predicts: the processor, a GPU (cuda:1 for the second one), or a GPU where there is one.",
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -338,7 +345,7 @@ def predict(
     from ssgp.cli.table_text import parse_text
 
     text = parse_text(sep, decimal, na)
-    options = PredictOptions(model, data, text, out, std, quantiles, interval, keep or (), jobs)
+    options = PredictOptions(model, data, text, out, std, quantiles, interval, keep or (), jobs, device)
     return predict_command(options, Output(quiet, as_json))
 
 

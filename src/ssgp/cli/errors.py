@@ -5,6 +5,7 @@ import sys
 import traceback
 
 from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
+from ssgp._utils.devices import DeviceError
 from ssgp._utils.names import printable
 from ssgp.cli.printing import tell
 
@@ -45,7 +46,7 @@ def _message(error: Exception) -> str:
         return f"column {error.column!r} has infinity; replace it by a number, or by a missing value"
     if isinstance(error, UnusableTypeError):
         return _unusable_type_message(error)
-    if isinstance(error, CommandError | ValueError):
+    if isinstance(error, CommandError | DeviceError | ValueError):
         return one_line(error)
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is not installed: pip install {error.name}"

@@ -46,6 +46,7 @@ class PredictOptions:
     interval: float | None
     keep: Sequence[str]
     jobs: int | None
+    device: str | None
 
 
 def predict_command(options: PredictOptions, output: Output) -> int:
@@ -53,7 +54,7 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     check_not_standard_output(options.out, "the table")
     check_output(options.out)
     predictions = _Predictions(options.std, _quantile_levels(options.quantiles), _interval_ends(options.interval))
-    predictor = load_predictor(options.model).with_jobs(options.jobs)
+    predictor = load_predictor(options.model).with_jobs(options.jobs).with_device(options.device)
     given = open_like_training(options.data, options.text, predictor.notes, output)
     source = predictor.with_fitted_types(given)
     check_not_an_input(options.out, source, options.model)

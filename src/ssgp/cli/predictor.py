@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from ssgp._utils.column_errors import ExtremeValuesError, WeightError
+from ssgp._utils.devices import DeviceName
 from ssgp._utils.names import hint
-from ssgp.cli.errors import CommandError
+from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.notes import Notes
 from ssgp.distributions.pipeline import Pipeline, encoder_of, last_inputs, steps_of
 from ssgp.distributions.recalibrated import RecalibratedRegressor
@@ -116,7 +117,18 @@ class Predictor:
 
     def with_jobs(self, jobs: int | None) -> "Predictor":
         """The same model, on so many threads."""
-        return self if jobs is None else self.with_regressor(_with_jobs(self.regressor, jobs))
+        return self if jobs is None else self.with_regressor(_with_setting(self.regressor, "n_jobs", jobs))
+
+    def with_device(self, device: str | None) -> "Predictor":
+        """The same model, on the processor or a GPU."""
+        if device is None:
+            return self
+        if not DeviceName().is_satisfied_by(device):
+            raise WrongUsage(f"--device: {device!r} is none; it can be cpu, cuda, cuda:1 for the second GPU, or auto")
+        inner = _innermost(self.regressor)
+        if "device" not in inner.get_params():
+            raise WrongUsage(f"--device: a {type(inner).__name__} predicts by the processor; leave the option out")
+        return self.with_regressor(_with_setting(self.regressor, "device", device))
 
 
 def _text_columns(source: TableSource) -> list[str]:
@@ -152,14 +164,19 @@ def _has_nanoseconds(schema: pa.Schema, name: str) -> bool:
     return pa.types.is_timestamp(kind) and kind.unit == "ns"
 
 
-def _with_jobs(regressor: Any, jobs: int) -> Any:  # noqa: ANN401
-    """A copy that uses so many threads: the model itself may be saved again, as it was."""
+def _with_setting(regressor: Any, name: str, value: Any) -> Any:  # noqa: ANN401
+    """A copy with such a setting, where it has one: the model itself may be saved again, as it was."""
     copied = copy.copy(regressor)
     if isinstance(copied, RecalibratedRegressor):
-        copied.regressor = _with_jobs(copied.regressor, jobs)
-    elif "n_jobs" in copied.get_params():
-        copied.set_params(n_jobs=jobs)
+        copied.regressor = _with_setting(copied.regressor, name, value)
+    elif name in copied.get_params():
+        copied.set_params(**{name: value})
     return copied
+
+
+def _innermost(regressor: Any) -> Any:  # noqa: ANN401
+    """The regressor that was recalibrated, or itself."""
+    return _innermost(regressor.regressor) if isinstance(regressor, RecalibratedRegressor) else regressor
 
 
 def check_model_file(path: str) -> None:

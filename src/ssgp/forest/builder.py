@@ -204,7 +204,7 @@ class ForestBuilder:
     def _components_by_level(self, trees: tuple[SpectralTree, ...], X: Array) -> list[Components]:
         """Predictions of the trees at each level that could predict."""
         n_levels = len(trees[0].levels)
-        components = Forest(trees, Calibration()).all_components(X, self.settings.n_jobs)
+        components = self.machine.components(trees, X, self.settings.n_jobs)
         return [components.every(n_levels, level) for level in range(n_levels)]
 
     def refit(self, table: RowTable, forest: Forest, skeletons: list[TreeSkeleton]) -> Forest:

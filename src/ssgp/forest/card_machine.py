@@ -1,13 +1,18 @@
-"""A card as what a forest is fitted by."""
+"""A card as what fits a forest and predicts."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
+from ssgp._utils.arrays import Array
 from ssgp.engine.on_card.cards import Card
 from ssgp.engine.workers import ProcessWorkers, Workers
+from ssgp.forest.calibration import Components
+from ssgp.forest.card_forest import all_components
 from ssgp.forest.card_nodes import fit_tree
+from ssgp.forest.card_predictor import CardPredictor
+from ssgp.forest.fitted import FittedForest
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
 from ssgp.rows.bisecting_tree import Partitioner
@@ -18,6 +23,8 @@ from ssgp.spectrum.card_objective import CardObjective
 from ssgp.spectrum.objectives import LocalObjective, Objective
 
 __all__ = ["CardMachine"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -32,9 +39,9 @@ class CardMachine:
         """What grows trees."""
         return CardPartitioner(self.card)
 
-    def at_work(self) -> AbstractContextManager[None]:
-        """Context of a fit."""
-        return self.card.at_work()
+    def run(self, work: Callable[[], T]) -> T:
+        """What a function returns that fits; where the card is full, nothing that it held stays there."""
+        return self.card.run(work)
 
     def objective(self, local: LocalObjective, n_frequencies: int, n_inputs: int) -> Objective:
         """The same objective, on the card."""
@@ -63,3 +70,11 @@ class CardMachine:
             fit_tree(self.card, table, skeleton, ridge, n_sketches, shrink, own)
             for skeleton, own in zip(skeletons, leave_out, strict=True)
         ]
+
+    def components(self, trees: tuple[SpectralTree, ...], X: Array, n_jobs: int | None) -> Components:
+        """Predictions of all levels of trees for standardised rows X (n, d), shape (T levels, n)."""
+        return all_components(self.card, trees, X)
+
+    def predictor(self, fitted: FittedForest, n_jobs: int | None) -> CardPredictor:
+        """What predicts by a fitted forest."""
+        return CardPredictor(self.card, fitted, n_jobs)

@@ -47,7 +47,7 @@ from ssgp.forest.atom_choice import AtomOptions, AtomSetting, find_atoms, given_
 from ssgp.forest.atoms import Atoms, LabelledRows
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import CONTENTS, OPTIONAL_CONTENTS, FittedForest, check_contents
-from ssgp.forest.machines import find_machine
+from ssgp.forest.machines import Predictor, find_machine
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
 from ssgp.forest.target_choice import ChoosingRows, choose_map
@@ -759,11 +759,11 @@ default="squared-exponential"
         Where it has atoms, it is that of targets elsewhere.
         """
         rows = self._checked(X)
-        variance = rows.means(lambda X, _: self._fitted.noise_variance(X, self.n_jobs))
+        variance = rows.means(lambda X, _: self._predictor.noise_variance(X))
         target_map = self.target_map_
         if target_map is None:
             return variance
-        mean = rows.means(lambda X, _: self._fitted.means(X, self.n_jobs))
+        mean = rows.means(lambda X, _: self._predictor.means(X))
         return variance * target_map.slope(np.minimum(mean, target_map.farthest)) ** 2
 
     @property
@@ -795,7 +795,7 @@ default="squared-exponential"
         rows = self._checked(X)
         if self.target_map_ is not None:
             return means_of_distributions(self, X)
-        means = rows.means(lambda rows, _: self._fitted.means(rows, self.n_jobs))
+        means = rows.means(lambda rows, _: self._predictor.means(rows))
         atoms = self._fitted.atoms
         return means if atoms is None else mean_with_atoms(atoms.values, self._probability(atoms, rows), means)
 
@@ -810,7 +810,7 @@ default="squared-exponential"
         return (self._distribution(rows[start : start + at_once]) for start in range(0, len(rows), at_once))
 
     def _distribution(self, rows: InputRows) -> ForestDistribution:
-        predicted = rows.distribution(lambda X, _: self._fitted.distribution(X, self.n_jobs))
+        predicted = rows.distribution(lambda X, _: self._predictor.distribution(X))
         if self.target_map_ is not None:
             predicted = in_target_units(predicted, self.target_map_)
         atoms = self._fitted.atoms
@@ -818,7 +818,12 @@ default="squared-exponential"
 
     def _probability(self, atoms: Atoms, rows: InputRows) -> Array:
         """Probabilities of the atoms, shape (k, n); of rows with gaps, means over the ways to fill them."""
-        return rows.means(lambda X, _: atoms.probability(X, self.n_jobs))
+        return rows.means(lambda X, _: self._predictor.probability(atoms, X))
+
+    @property
+    def _predictor(self) -> Predictor:
+        """What predicts, by the device of the settings."""
+        return find_machine(self.device).predictor(self._fitted, self.n_jobs)
 
     def _checked(self, X: ArrayLike) -> InputRows:
         """Rows to predict, once there is a model."""

@@ -72,20 +72,26 @@ def fit_forest(
     atoms : Atoms or None
         Those of the target, whose rows are not among these.
     """
-    with settings.machine.at_work():
+
+    def fit() -> FittedForest:
         learner = FrequencyLearner(_learning_rows(rows, settings), settings, budget, start)
         return _learn_and_build(learner, learner.choose_kernel(), rows, units, make_hooks, atoms)
+
+    return settings.machine.run(fit)
 
 
 def learn_more(
     last: FittedForest, rows: TrainingRows, settings: ForestSettings, n_steps: int, make_hooks: MakeHooks
 ) -> FittedForest:
     """So many more learning steps on these rows, and a forest of all of them."""
-    sample = _learning_rows(rows, settings)
-    exactly = replace(settings.with_sizes(max_iter=n_steps), tol=None)
-    learner = FrequencyLearner(sample, exactly, Budget(), last.parameters)
-    with settings.machine.at_work():
+
+    def learn() -> FittedForest:
+        sample = _learning_rows(rows, settings)
+        exactly = replace(settings.with_sizes(max_iter=n_steps), tol=None)
+        learner = FrequencyLearner(sample, exactly, Budget(), last.parameters)
         return _learn_and_build(learner, last.kernel, rows, last.units, make_hooks, last.atoms, last.bound_trace)
+
+    return settings.machine.run(learn)
 
 
 def _learning_rows(rows: TrainingRows, settings: ForestSettings) -> Rows:
@@ -140,8 +146,7 @@ def _learn_and_build(
 def refit_forest(last: FittedForest, rows: Rows, settings: ForestSettings) -> FittedForest:
     """The same trees, filled with these rows."""
     builder = _builder(last.kernel, last.parameters, settings, Budget())
-    with settings.machine.at_work():
-        forest = builder.refit(MemoryTable(rows), last.forest, last.skeletons)
+    forest = settings.machine.run(lambda: builder.refit(MemoryTable(rows), last.forest, last.skeletons))
     return replace(last, forest=forest, rows=rows, n_rows=len(rows.y), total=rows.total)
 
 
@@ -152,13 +157,16 @@ def quick_forest(
 
     Nobody is told of it, and Ctrl-C ends it with an error.
     """
-    kernel = DEFAULT_KERNEL if settings.kernel == "auto" else settings.kernel
-    learner = FrequencyLearner(_learning_rows(rows, settings), settings, UnsavedBudget(), learned)
-    parameters, bounds = learner.initial(), list[float]()
-    with settings.machine.at_work():
+
+    def fit() -> FittedForest:
+        kernel = DEFAULT_KERNEL if settings.kernel == "auto" else settings.kernel
+        learner = FrequencyLearner(_learning_rows(rows, settings), settings, UnsavedBudget(), learned)
+        parameters, bounds = learner.initial(), list[float]()
         if learned is None:
             learner.learn(kernel, parameters, bounds, lambda bound: False)
         return _build(rows, units, learner, learner.budget, kernel, parameters, bounds, None)
+
+    return settings.machine.run(fit)
 
 
 def _teller(hooks: StepHooks, units: Standardizer, bounds: list[float]) -> Callable[[float], bool]:

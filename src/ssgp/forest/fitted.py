@@ -102,8 +102,13 @@ class Forest:
     def _stacks(self) -> tuple[TreeStack, ...]:
         return stack_trees(self.trees)
 
+    @cached_property
+    def on_cards(self) -> dict[str, Any]:
+        """The same on cards that have predicted, by their names: it stays there as long as this object does."""
+        return {}
+
     def __getstate__(self) -> dict:
-        """Pickle the trees alone, not their stacks."""
+        """Pickle the trees alone, not their stacks, nor what is on cards."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def only(self, level: int) -> "Forest":
@@ -270,21 +275,23 @@ class FittedForest:
 
     def distribution(self, X: Array, n_jobs: int | None) -> StudentMixture:
         """Predictive distributions of rows X (n, d) in the user's units."""
-
-        def predict(rows: Array) -> StudentMixture:
-            return self._mixture_in_units(self.calibration(self.forest.components(rows)))
-
         self.forest.prepare(len(X))
-        return StudentMixture.concatenate(self._map_standardized(predict, X, n_jobs))
+        parts = self._map_standardized(lambda rows: self.mixture_of(self.forest.components(rows)), X, n_jobs)
+        return StudentMixture.concatenate(parts)
 
     def noise_variance(self, X: Array, n_jobs: int | None) -> Array:
         """Variances of the noise in the regions of rows X (n, d), in squared units of the target, shape (n,)."""
-
-        def predict(rows: Array) -> Array:
-            return self.units.y_scale**2 * self.calibration.noise_variance(self.forest.components(rows))
-
         self.forest.prepare(len(X))
-        return _joined(self._map_standardized(predict, X, n_jobs), axis=0)
+        parts = self._map_standardized(lambda rows: self.noise_of(self.forest.components(rows)), X, n_jobs)
+        return _joined(parts, axis=0)
+
+    def mixture_of(self, components: Components) -> StudentMixture:
+        """Predictive distributions in the user's units, of the trees' predictions."""
+        return self._mixture_in_units(self.calibration(components))
+
+    def noise_of(self, components: Components) -> Array:
+        """Variances of the noise in squared units of the target, of the trees' predictions, shape (n,)."""
+        return self.units.y_scale**2 * self.calibration.noise_variance(components)
 
     def _map_standardized(self, predict: Callable[[Array], T], X: Array, n_jobs: int | None) -> list[T]:
         """What `predict` returns for every chunk of rows X (n, d), standardised, in threads."""

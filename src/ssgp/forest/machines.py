@@ -1,24 +1,51 @@
-"""What a forest is fitted by: the processor's threads and processes, or a card. All that differs is asked of these."""
+"""What fits a forest and predicts: the processor's threads and processes, or a card. What differs is asked of it."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
+from ssgp._utils.arrays import Array
+from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.engine.on_card.cards import find_card
 from ssgp.engine.workers import ProcessWorkers, Workers
+from ssgp.forest.atoms import Atoms
+from ssgp.forest.calibration import Calibration, Components
+from ssgp.forest.fitted import FittedForest, Forest
 from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
 from ssgp.rows.bisecting_tree import HOST, Partitioner
 from ssgp.rows.row_tables import MemoryTable, RowTable
 from ssgp.spectrum.objectives import LocalObjective, Objective
 
-__all__ = ["Machine", "Processor", "find_machine"]
+__all__ = ["Machine", "Predictor", "Processor", "find_machine"]
+
+T = TypeVar("T")
+
+
+class Predictor(Protocol):
+    """Predicts rows X (n, d) in the user's units by a fitted forest."""
+
+    def means(self, X: Array) -> Array:
+        """Means in the user's units, shape (n,)."""
+        ...
+
+    def distribution(self, X: Array) -> StudentMixture:
+        """Predictive distributions in the user's units."""
+        ...
+
+    def noise_variance(self, X: Array) -> Array:
+        """Variances of the noise, in squared units of the target, shape (n,)."""
+        ...
+
+    def probability(self, atoms: Atoms, X: Array) -> Array:
+        """Probabilities of atoms, shape (k, n)."""
+        ...
 
 
 class Machine(Protocol):
-    """Does what takes long in a fit.
+    """Does what takes long in a fit, and predicts.
 
     Attributes
     ----------
@@ -34,8 +61,8 @@ class Machine(Protocol):
     @property
     def partitioner(self) -> Partitioner: ...  # noqa: D102
 
-    def at_work(self) -> AbstractContextManager[None]:
-        """Context of a fit."""
+    def run(self, work: Callable[[], T]) -> T:
+        """What a function returns that fits; where a card is full, nothing that it held stays there."""
         ...
 
     def objective(self, local: LocalObjective, n_frequencies: int, n_inputs: int) -> Objective:
@@ -59,6 +86,14 @@ class Machine(Protocol):
         """Trees of these skeletons, and errors of rows left out of them: see `ssgp.forest.nodes`."""
         ...
 
+    def components(self, trees: tuple[SpectralTree, ...], X: Array, n_jobs: int | None) -> Components:
+        """Predictions of all levels of trees for standardised rows X (n, d), shape (T levels, n)."""
+        ...
+
+    def predictor(self, fitted: FittedForest, n_jobs: int | None) -> Predictor:
+        """What predicts by a fitted forest."""
+        ...
+
 
 @dataclass(frozen=True)
 class Processor:
@@ -67,9 +102,9 @@ class Processor:
     has_threads: bool = True
     partitioner: Partitioner = HOST
 
-    def at_work(self) -> AbstractContextManager[None]:
-        """Context of a fit."""
-        return nullcontext()
+    def run(self, work: Callable[[], T]) -> T:
+        """What a function returns that fits."""
+        return work()
 
     def objective(self, local: LocalObjective, n_frequencies: int, n_inputs: int) -> Objective:
         """The objective itself."""
@@ -102,6 +137,38 @@ class Processor:
             fit_tree(table, skeleton, ridge, n_sketches, shrink, own, workers)
             for skeleton, own in zip(skeletons, leave_out, strict=True)
         ]
+
+    def components(self, trees: tuple[SpectralTree, ...], X: Array, n_jobs: int | None) -> Components:
+        """Predictions of all levels of trees for standardised rows X (n, d), in threads."""
+        return Forest(trees, Calibration()).all_components(X, n_jobs)
+
+    def predictor(self, fitted: FittedForest, n_jobs: int | None) -> Predictor:
+        """What predicts by a fitted forest, in threads."""
+        return ThreadPredictor(fitted, n_jobs)
+
+
+@dataclass(frozen=True)
+class ThreadPredictor:
+    """Predicts by threads of the processor."""
+
+    fitted: FittedForest
+    n_jobs: int | None
+
+    def means(self, X: Array) -> Array:
+        """Means in the user's units, shape (n,)."""
+        return self.fitted.means(X, self.n_jobs)
+
+    def distribution(self, X: Array) -> StudentMixture:
+        """Predictive distributions in the user's units."""
+        return self.fitted.distribution(X, self.n_jobs)
+
+    def noise_variance(self, X: Array) -> Array:
+        """Variances of the noise, in squared units of the target, shape (n,)."""
+        return self.fitted.noise_variance(X, self.n_jobs)
+
+    def probability(self, atoms: Atoms, X: Array) -> Array:
+        """Probabilities of atoms, shape (k, n)."""
+        return atoms.probability(X, self.n_jobs)
 
 
 @cache

@@ -136,7 +136,8 @@ class CardTable(SharedOut):
 
 def leaves_of_rows(card: Card, partition: BisectingTree, X: Tensor) -> Tensor:
     """Leaf of each of rows (n, d) that are on the card, shape (n,)."""
-    return descend(X, *map(card.send, (partition.directions, partition.thresholds, partition.children)))
+    planes = partition.directions[None], partition.thresholds[None]
+    return descend(X, *map(card.send, (*planes, partition.children)))[0]
 
 
 def rows_on_card(card: Card, table: RowTable) -> RowTable:

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from devices import CARD
 from ssgp.engine import leave_one_out as host_errors
 from ssgp.engine import ridge as host
 from ssgp.engine.descent import descend as descend_on_host
 from ssgp.engine.on_card.backend import torch
-from ssgp.engine.on_card.cards import Card
 from ssgp.engine.on_card.descent import descend
 from ssgp.engine.on_card.features import leaf_features
 from ssgp.engine.on_card.leave_one_out import leave_one_out
@@ -18,7 +18,8 @@ from ssgp.engine.on_card.stacks import stack_leaves
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.rows.bisecting_tree import grow_tree
 
-CARD = Card("cpu")
+pytestmark = pytest.mark.card
+
 P, N, Q, RIDGE = 4, 30, 20, 0.7
 
 
@@ -35,7 +36,7 @@ def leaves(rng, weighted, dtype: Any = float) -> Any:
 @pytest.mark.parametrize("double", [False, True])
 def test_sums(weighted, double, rng):
     arrays = leaves(rng, weighted, np.float32)
-    found = sum_products(*sent(*arrays), double=double).numpy()
+    found = sum_products(*sent(*arrays), double=double).cpu().numpy()
     np.testing.assert_allclose(found, host.sum_products(*arrays, double=double), atol=1e-12 if double else 1e-4)
 
 
@@ -48,7 +49,7 @@ def test_models(exact, shrunk, rng):
     found = solve_ridge(*sent(products.copy(), prior), ridge=RIDGE, signs=CARD.send(signs))
     expected = host.solve_ridge(products, prior, RIDGE, signs)
     for name in ("weights", "sketch", "rss", "ridge", "factor"):
-        np.testing.assert_allclose(getattr(found, name).numpy(), getattr(expected, name), atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(getattr(found, name).cpu().numpy(), getattr(expected, name), atol=1e-9, err_msg=name)
 
 
 def test_models_where_rounding_leaves_nothing_positive(rng):
@@ -56,7 +57,7 @@ def test_models_where_rounding_leaves_nothing_positive(rng):
     gram[1] = np.eye(5) - 1e-9 * np.ones((5, 5))
     gram[1, 4, 4] = -1e-12
     gram[2] = np.ones((5, 5))
-    factor = factorize(*sent(gram, np.array([1.0, 1e-13, 1e-13]))).numpy()
+    factor = factorize(*sent(gram, np.array([1.0, 1e-13, 1e-13]))).cpu().numpy()
     np.testing.assert_allclose(factor[0], np.eye(5))
     assert np.isfinite(factor).all()
     np.testing.assert_allclose(factor[2] @ factor[2].T, gram[2], atol=1e-6)
@@ -64,7 +65,7 @@ def test_models_where_rounding_leaves_nothing_positive(rng):
 
 def test_sums_that_are_not_finite_are_an_error():
     with pytest.raises(ArithmeticError, match="not finite"):
-        factorize(torch.full((1, 3, 3), torch.nan), torch.ones(1))
+        factorize(*sent(np.full((1, 3, 3), np.nan), np.ones(1)))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -79,9 +80,9 @@ def test_errors_of_rows_left_out(weighted, rng):
         given: Any = (phi, y, weight, *models, moved)
         found: Any = leave_one_out(*sent(*given), move_on=move_on)
         expected: Any = host_errors.leave_one_out(*given, move_on=move_on)
-        np.testing.assert_allclose(found[0].numpy(), expected[0], atol=1e-10)
+        np.testing.assert_allclose(found[0].cpu().numpy(), expected[0], atol=1e-10)
         if move_on:
-            np.testing.assert_allclose(found[1].numpy(), expected[1], atol=1e-10)
+            np.testing.assert_allclose(found[1].cpu().numpy(), expected[1], atol=1e-10)
         else:
             assert found[1] is None
 
@@ -89,17 +90,18 @@ def test_errors_of_rows_left_out(weighted, rng):
 def test_inverses(rng):
     root = rng.normal(size=(P, Q, Q))
     matrices = root @ root.swapaxes(1, 2) + np.eye(Q)
-    found = inverse_of_factor(CARD.send(np.linalg.cholesky(matrices)), torch.float64).numpy()
+    found = inverse_of_factor(CARD.send(np.linalg.cholesky(matrices)), torch.float64).cpu().numpy()
     np.testing.assert_allclose(found @ matrices, np.eye(Q)[None].repeat(P, 0), atol=1e-10)
 
 
 @pytest.mark.parametrize("n_leaves", [1, 2, 3, 32, 50, 64])
-def test_leaves_of_rows(n_leaves, rng):
+def test_leaves_of_rows(n_leaves, rng, monkeypatch):
     X = rng.normal(size=(500, 3)).astype(np.float32)
-    tree, _ = grow_tree(X, n_leaves, rng, np.ones(3, np.float32), 0.5)
-    planes = tree.directions, tree.thresholds
-    found = descend(CARD.send(X), *sent(*planes, tree.children)).numpy()
-    expected = descend_on_host(X, planes[0][None], planes[1][None], tree.children)[0]
+    trees = [grow_tree(X, n_leaves, rng, np.ones(3, np.float32), 0.5)[0] for _ in range(2)]
+    planes = np.stack([tree.directions for tree in trees]), np.stack([tree.thresholds for tree in trees])
+    monkeypatch.setattr("ssgp.engine.on_card.descent.NUMBERS_AT_ONCE", 6 * 99)
+    found = descend(CARD.send(X), *sent(*planes, trees[0].children)).cpu().numpy()
+    expected = descend_on_host(X, *planes, trees[0].children)
     # Rounding may put a row on the other side of a plane that it lies in.
     assert np.mean(found != expected) <= 0.004
 
@@ -110,7 +112,7 @@ def test_features_of_leaves(rng):
         features: Any = LeafFeatures.of(0.3 * rng.normal(size=(5, 4)), np.arange(1.0, 5.0), trend)
         names = () if trend is None else ("trend_inputs", "slopes")
         wide = {name: CARD.send(getattr(features, name)) for name in names}
-        found = leaf_features(*sent(X, features.projection), n_cosines=features.n_cosines, **wide).numpy()
+        found = leaf_features(*sent(X, features.projection), n_cosines=features.n_cosines, **wide).cpu().numpy()
         np.testing.assert_allclose(found, features(X), atol=1e-5)
 
 
@@ -121,6 +123,6 @@ def test_stacks_have_every_row_once(most_rows, rng):
     values, found = rng.normal(size=50), np.zeros(6)
     for stack in stack_leaves(CARD, ends - sizes, ends, most_rows):
         assert stack.rows.numel() <= max(most_rows, 8)
-        found[stack.leaves.numpy()] += stack.take(CARD.send(values)).sum(dim=1).numpy()
+        found[stack.leaves.cpu().numpy()] += stack.take(CARD.send(values)).sum(dim=1).cpu().numpy()
     expected = [values[end - size : end].sum() for size, end in zip(sizes, ends, strict=True)]
     np.testing.assert_allclose(found, expected)

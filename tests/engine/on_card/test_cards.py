@@ -69,15 +69,18 @@ def test_a_full_card_is_named_with_what_was_asked_for(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda name: (2**30, 8 * 2**30))
     said = r"cuda:0 has no room for 3\.00 GiB: 1\.0 of its 8\.0 GiB are free.*device='cpu'"
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    with pytest.raises(MemoryError, match=said), Card("cuda:0").at_work():
+
+    def work():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has ...")
+
+    with pytest.raises(MemoryError, match=said):
+        Card("cuda:0").run(work)
 
 
 def test_work_is_in_full_single_precision():
     torch.set_float32_matmul_precision("high")
     try:
-        with Card("cpu").at_work():
-            assert torch.get_float32_matmul_precision() == "highest"
+        assert Card("cpu").run(torch.get_float32_matmul_precision) == "highest"
         assert torch.get_float32_matmul_precision() == "high"
     finally:
         torch.set_float32_matmul_precision("highest")

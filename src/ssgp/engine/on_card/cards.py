@@ -1,18 +1,20 @@
 """Where tensors live: a GPU by its name, what it says when it is missing or full."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ssgp._utils.devices import WITHOUT_GPU
+from ssgp._utils.devices import WITHOUT_GPU, DeviceError, DeviceName
 
 __all__ = ["Card", "find_card"]
 
+T = TypeVar("T")
+
+LESS_TO_FIT = "set n_frequencies lower or n_sketches=1"
 INSTALL = "pip install 'ssgp[gpu]'"
 # One array of a stack of leaves takes at most one of so many parts of a card's memory.
 MEMORY_SHARE = 64
@@ -59,38 +61,42 @@ class Card:
         """The numbers of a tensor as an array."""
         return tensor.cpu().numpy()
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Context of all work on the card: products in full single precision, no gradients, errors in plain words."""
+    def run(self, work: Callable[[], T], instead: str = LESS_TO_FIT) -> T:
+        """What a function returns that works on the card: in full single precision, and without gradients.
+
+        Where the card is full, the error says what to do `instead`. Nothing that the function held stays there: the
+        error knows nothing of where it came from.
+        """
         torch = _torch()
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("highest")
         try:
             with torch.no_grad():
-                yield
+                return work()
         except torch.OutOfMemoryError as error:
-            raise MemoryError(self._full(error)) from None
+            asked = str(error).partition("Tried to allocate ")[2].partition(". ")[0] or "more memory"
         finally:
             torch.set_float32_matmul_precision(before)
+        raise MemoryError(self._full(asked, instead))
 
     def free(self) -> None:
         """Give memory that nothing uses any more back to the system."""
         if self.is_gpu:
             _torch().cuda.empty_cache()
 
-    def _full(self, error: Exception) -> str:
+    def _full(self, asked: str, instead: str) -> str:
         self.free()
-        free, total = _torch().cuda.mem_get_info(self.name)
-        asked = str(error).partition("Tried to allocate ")[2].partition(". ")[0] or "more memory"
+        free, total = _torch().cuda.mem_get_info(self.name) if self.is_gpu else (0, self.memory)
         return (
             f"{self.name} has no room for {asked}: {free / 2**30:.1f} of its {total / 2**30:.1f} GiB are free. "
-            "Free memory that other programs hold there, set n_frequencies lower or n_sketches=1, "
-            "or use device='cpu'"
+            f"Free memory that other programs hold there, {instead}, or use device='cpu'"
         )
 
 
 def find_card(device: str) -> Card | None:
     """The card that a setting names; None for the processor, and for "auto" where there is no GPU to use."""
+    if not DeviceName().is_satisfied_by(device):
+        raise ValueError(f"device must be {DeviceName()}, got {device!r}")
     if device == "cpu":
         return None
     if device == WITHOUT_GPU:
@@ -116,7 +122,7 @@ def _check_driver(device: str) -> None:
     """Raise an error that says why there is no GPU."""
     torch = _torch()
     if torch.version.cuda is None and torch.version.hip is None:
-        raise RuntimeError(
+        raise DeviceError(
             f"device={device!r}: the installed PyTorch {torch.__version__} is built without CUDA. Install one with it "
             "(https://pytorch.org/get-started), or use device='cpu'"
         )
@@ -124,7 +130,7 @@ def _check_driver(device: str) -> None:
         torch.cuda.init()
     except RuntimeError as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise RuntimeError(
+        raise DeviceError(
             f"device={device!r}: PyTorch {torch.__version__}, built for CUDA {torch.version.cuda}, finds no GPU it "
             f"can use ({reason}). Look whether nvidia-smi lists one, update the driver if it is older than that CUDA, "
             "or use device='cpu'"
