@@ -66,10 +66,11 @@ def interrupted_at_every_line_of(module, act, check):
 
     The number of times that it was interrupted.
     """
-    for n_lines in itertools.count():
-        if not _interrupted(module, act, n_lines):
-            return n_lines
+    n_lines = 0
+    while _interrupted(module, act, n_lines):
         check()
+        n_lines += 1
+    return n_lines
 
 
 def _interrupted(module, act, n_lines):
