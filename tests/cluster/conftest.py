@@ -18,10 +18,12 @@ def processes(n_workers, **settings):
     from dask import config
     from distributed import Client, LocalCluster
 
+    from ssgp.cli.clusters import PROCESS_SETTINGS
+
     waits = {"distributed.comm.timeouts.connect": "60s", "distributed.scheduler.worker-ttl": None}
     usual = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": "2GB"}
     with (
-        config.set(waits),
+        config.set(waits | PROCESS_SETTINGS),
         LocalCluster(processes=True, silence_logs=50, **(usual | settings)) as cluster,
         Client(cluster, timeout="60s") as client,
     ):

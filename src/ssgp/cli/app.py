@@ -117,6 +117,21 @@ Missing = Annotated[
         help="Text that means a value of a CSV file is missing, besides NA and such; repeatable.",
     ),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Scheduler of a Dask cluster whose workers read the Parquet files of DATA, and do the work: "
+        "tcp://host:8786.",
+    ),
+]
+ClusterWorkers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", min=1, metavar="N", help="The same with so many processes of this machine, of one thread each."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
 
@@ -248,18 +263,8 @@ def fit(
             help="What fits: the processor, a GPU (cuda:1 for the second one), or a GPU where there is one.",
         ),
     ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Scheduler of a Dask cluster whose workers read the Parquet files of DATA, and fit the trees: "
-            "tcp://host:8786.",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="The same with so many processes of this machine, of one thread each."),
-    ] = None,
+    scheduler: Scheduler = None,
+    workers: ClusterWorkers = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -308,7 +313,13 @@ def fit(
 def predict(
     model: SavedModel,
     data: Data,
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where predictions go: .parquet, .csv, .tsv or .arrow.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Where predictions go: .parquet, .csv, .tsv or .arrow; a cluster's also to a new folder.",
+        ),
+    ],
     std: Annotated[bool, typer.Option("--std", help="Write deviations of observations too.")] = False,
     quantiles: Annotated[
         str | None, typer.Option(metavar="LEVELS", help="Write quantiles of these levels too: 0.05,0.5,0.95.")
@@ -333,6 +344,8 @@ def predict(
             help="What predicts: the processor, a GPU (cuda:1 for the second one), or a GPU where there is one.",
         ),
     ] = None,
+    scheduler: Scheduler = None,
+    workers: ClusterWorkers = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -341,11 +354,12 @@ def predict(
 
     In their order, some at a time. The column `mean` is always there; the file is written whole or not at all.
     """
+    from ssgp.cli.clusters import ClusterChoice
     from ssgp.cli.predict_command import PredictOptions, predict_command
     from ssgp.cli.table_text import parse_text
 
-    text = parse_text(sep, decimal, na)
-    options = PredictOptions(model, data, text, out, std, quantiles, interval, keep or (), jobs, device)
+    text, cluster = parse_text(sep, decimal, na), ClusterChoice(scheduler, workers)
+    options = PredictOptions(model, data, text, out, std, quantiles, interval, keep or (), jobs, device, cluster)
     return predict_command(options, Output(quiet, as_json))
 
 

@@ -3,27 +3,24 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from ssgp._utils.arrays import Array
 from ssgp._utils.names import hint, listed
+from ssgp._utils.whole_folder import check_new_folder, names_a_folder
+from ssgp.cli.cluster_tables import check_shareable
+from ssgp.cli.clusters import ClusterChoice
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage, one_line
 from ssgp.cli.kept_types import holds_types, kept_types
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.output_paths import check_not_an_input, check_not_standard_output
+from ssgp.cli.predicted_tables import PredictedColumns, TablePredictor, no_rows
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.cli.table_text import open_like_training
-from ssgp.distributions.base import Distribution
-from ssgp.distributions.regressor import map_distributions
-from ssgp.tables.arrow_columns import Column
 from ssgp.tables.csv_text import CsvText
 from ssgp.tables.files import TableSource, check_columns
-from ssgp.tables.formats import Types
 from ssgp.tables.input_warnings import told_once
 from ssgp.tables.writing import check_output, write_table
 
@@ -47,78 +44,79 @@ class PredictOptions:
     keep: Sequence[str]
     jobs: int | None
     device: str | None
+    cluster: ClusterChoice
 
 
 def predict_command(options: PredictOptions, output: Output) -> int:
     """Predict and write; return the exit code."""
     check_not_standard_output(options.out, "the table")
-    check_output(options.out)
-    predictions = _Predictions(options.std, _quantile_levels(options.quantiles), _interval_ends(options.interval))
-    predictor = load_predictor(options.model).with_jobs(options.jobs).with_device(options.device)
+    in_parts = options.cluster.given and names_a_folder(options.out)
+    (check_new_folder if in_parts else check_output)(options.out)
+    predictions = PredictedColumns(options.std, _quantile_levels(options.quantiles), _interval_ends(options.interval))
+    predictor = _load(options)
     given = open_like_training(options.data, options.text, predictor.notes, output)
+    if options.cluster.given:
+        check_shareable(given)
     source = predictor.with_fitted_types(given)
     check_not_an_input(options.out, source, options.model)
     check_columns(predictor.inputs, source.column_names, f"{options.data!r} lacks a column that the model needs:")
     kept = _kept_columns(options.keep, predictor, source.column_names)
     _check_names(kept, predictions.names, bool(options.keep))
-    types = kept_types(given, kept) if holds_types(options.out) else {}
+    with_types = in_parts or holds_types(options.out)
+    types = kept_types(given, kept) if with_types else {}
     read_as = {name: types[name] for name in set(types) - set(predictor.inputs)}
-    if not holds_types(options.out):
+    if not with_types:
         # Times that are written to text as they were read from it.
         read_as |= {name: pa.string() for name in kept if pa.types.is_timestamp(source.types.get(name, pa.string()))}
     source = source.with_types({**source.types, **read_as})
+    predict = TablePredictor(predictor, kept, types, predictions)
     started = time.perf_counter()
-    with output.warnings_as_messages(), told_once(), output.progress() as display:
-        n_rows = write_table(_predicted_tables(predictor, source, kept, types, predictions, display), options.out)
-    seconds, columns = time.perf_counter() - started, [*kept, *predictions.names]
-    results = {"out": options.out, "rows": n_rows, "columns": columns, "seconds": round(seconds, 3)}
+    n_rows = (_write_on_cluster if options.cluster.given else _write)(predict, source, options, output)
+    seconds = time.perf_counter() - started
+    results = {"out": options.out, "rows": n_rows, "columns": predict.written, "seconds": round(seconds, 3)}
     rate = f"{n_rows / seconds:,.0f} a second"
-    text = f"{amount(n_rows, 'row')} in {duration(seconds)}, {rate}: {options.out} has {one_line(', '.join(columns))}"
-    output.result(results, text)
+    columns = one_line(", ".join(predict.written))
+    output.result(results, f"{amount(n_rows, 'row')} in {duration(seconds)}, {rate}: {options.out} has {columns}")
     return 0
 
 
-@dataclass(frozen=True)
-class _Predictions:
-    """The columns of predictions that are written.
+def _load(options: PredictOptions) -> Predictor:
+    """The model; in one thread where workers, which have others, are to use it."""
+    predictor = load_predictor(options.model)
+    if not options.cluster.given:
+        return predictor.with_jobs(options.jobs).with_device(options.device)
+    if options.device is not None:
+        raise WrongUsage(f"--device: not on a cluster ({options.cluster.option}); workers use their processors")
+    return predictor.with_jobs(options.jobs or 1)
 
-    Attributes
-    ----------
-    std : bool
-        Whether deviations are written.
-    quantiles : list of str
-        Levels of quantiles.
-    interval : (str, float, float) or None
-        Share of an interval, and the levels of its ends.
-    """
 
-    std: bool
-    quantiles: list[str]
-    interval: tuple[str, float, float] | None
+def _write(predict: TablePredictor, source: TableSource, options: PredictOptions, output: Output) -> int:
+    """Predict and write batch by batch; return the number of rows."""
+    with output.warnings_as_messages(), told_once(), output.progress() as display:
+        return write_table(_predicted_tables(predict, source, display), options.out)
 
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns."""
-        ends = [] if self.interval is None else [f"lower_{self.interval[0]}", f"upper_{self.interval[0]}"]
-        return ["mean", *["std"] * self.std, *(f"q{level}" for level in self.quantiles), *ends]
 
-    @property
-    def levels(self) -> list[float]:
-        """Levels of all quantiles, those at the ends of the interval last."""
-        return [*map(float, self.quantiles), *([] if self.interval is None else self.interval[1:])]
+def _predicted_tables(predict: TablePredictor, source: TableSource, display: Display) -> Iterator[pa.Table]:
+    """What is written, batch by batch."""
+    n_predicted, n_rows = 0, source.n_rows
+    display("row", n_predicted, n_rows)
+    for batch in source.batches(predict.read):
+        predicted = predict(batch)
+        n_predicted += batch.num_rows
+        display("row", n_predicted, n_rows)
+        yield predicted
+    if not n_predicted:
+        raise no_rows(source)
 
-    def __call__(self, regressor: Any, X: Any) -> list[Array]:  # noqa: ANN401
-        """The columns, shapes (n,), for rows X as the regressor takes them."""
-        if not (self.std or self.levels):
-            return [regressor.predict(X)]
-        parts = map_distributions(regressor, X, lambda part, _: self._of(part))
-        return list(np.concatenate(parts, axis=1))
 
-    def _of(self, distribution: Distribution) -> Array:
-        """The columns of some rows, shape (k, n)."""
-        moments = [distribution.mean(), *([distribution.std()] if self.std else [])]
-        quantiles = distribution.quantile(self.levels).T if self.levels else []
-        return np.stack([*moments, *quantiles])
+def _write_on_cluster(predict: TablePredictor, source: TableSource, options: PredictOptions, output: Output) -> int:
+    """Let the workers of a cluster predict and write; return the number of rows."""
+    with options.cluster.opened(None, output) as client:
+        from ssgp.cli.cluster_predictions import write_file, write_folder
+
+        write = write_folder if names_a_folder(options.out) else write_file
+        with output.warnings_as_messages(), told_once(), output.progress() as display:
+            return write(predict, source, options.out, client, display)
 
 
 def _quantile_levels(text: str | None) -> list[str]:
@@ -178,30 +176,3 @@ def _check_names(kept: list[str], predicted: list[str], chosen: bool) -> None:
             f"the column {clash[0]!r} names the rows (--key of the fit), and a prediction has the same name; "
             "choose other columns by --keep, or none by --keep ''"
         )
-
-
-def _typed(column: Column, kind: pa.DataType | None) -> Column:
-    """A kept column in its own type, where the model takes it as another than text."""
-    return column if kind is None or column.type == pa.string() else column.cast(kind)
-
-
-def _predicted_tables(
-    predictor: Predictor,
-    source: TableSource,
-    kept: list[str],
-    types: Types,
-    predictions: _Predictions,
-    display: Display,
-) -> Iterator[pa.Table]:
-    """Kept columns and predictions, batch by batch."""
-    n_predicted, n_rows = 0, source.n_rows
-    display("row", n_predicted, n_rows)
-    for batch in source.batches(list(dict.fromkeys([*predictor.inputs, *kept]))):
-        with predictor.column_names_in_errors():
-            columns = predictions(predictor.regressor, predictor.encode(batch))
-        n_predicted += batch.num_rows
-        display("row", n_predicted, n_rows)
-        beside = [_typed(batch[name], types.get(name)) for name in kept]
-        yield pa.table([*beside, *map(pa.array, columns)], names=[*kept, *predictions.names])
-    if not n_predicted:
-        raise CommandError(f"{source.name!r} has no rows to predict")

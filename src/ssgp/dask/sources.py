@@ -21,6 +21,7 @@ from ssgp.tables.table_file import TableFile, TableFileError
 __all__ = [
     "TargetColumns",
     "blocks_of",
+    "blocks_to_predict",
     "collection_blocks",
     "is_collection",
     "open_parquet",
@@ -162,8 +163,18 @@ def open_parquet(paths: Sequence[str], names: Sequence[str] | None) -> list[RowG
     footers = compute(*[delayed(read_footer)(file) for file in files])
     inputs = footers[0].schema.names if names is None else list(names)
     check_columns(inputs, footers[0].schema.names, f"{files[0].name!r} has no column")
-    schema = _schema_of_all(files, footers, inputs)
-    blocks = _blocks(files, footers, len(inputs), MOST_PREDICTED_BYTES)
+    return _predicted_blocks(files, footers, _schema_of_all(files, footers, inputs))
+
+
+def blocks_to_predict(path: str, schema: pa.Schema, tasks: Tasks) -> list[RowGroups]:
+    """Blocks of row groups of files, which have rows, with these columns."""
+    files = parquet_files([path])
+    footers = tasks.run([tasks.call("footer", read_footer, file) for file in files])
+    return [block for block in _predicted_blocks(files, footers, schema) if block.n_rows]
+
+
+def _predicted_blocks(files: Sequence[TableFile], footers: Sequence[Footer], schema: pa.Schema) -> list[RowGroups]:
+    blocks = _blocks(files, footers, len(schema), MOST_PREDICTED_BYTES)
     return [RowGroups(groups, schema, pa.schema([]), n_rows=n_rows) for groups, n_rows in blocks]
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from ssgp._utils.warning import warn_user
 from ssgp.tables.text_reading import TextReading
 
-__all__ = ["tell_unknown", "tell_unreadable", "told_once", "untold"]
+__all__ = ["Told", "collected", "tell_all", "tell_unknown", "tell_unreadable", "told_once", "untold"]
 
 
 @dataclass
-class _Told:
+class Told:
     """What there is to tell of a table.
 
     Attributes
@@ -45,6 +45,14 @@ class _Told:
             )
         self.unreadable[name] = reading
 
+    def add_all(self, others: "Told") -> None:
+        """Count the values of other batches, which come after these."""
+        self.n_rows += others.n_rows
+        self.unknown.update(others.unknown)
+        for name, reading in others.unreadable.items():
+            self.add(name, reading)
+        self.filled = self.filled or others.filled
+
     def warn(self) -> None:
         """Warn of what there is to tell."""
         for name, reading in self.unreadable.items():
@@ -54,13 +62,13 @@ class _Told:
             _warn_of_unknown(self.unknown, self.n_rows, self.filled)
 
 
-_TOLD: ContextVar[_Told | None] = ContextVar("told", default=None)
+_TOLD: ContextVar[Told | None] = ContextVar("told", default=None)
 
 
 @contextmanager
 def told_once() -> Iterator[None]:
     """Context of the batches of a table, at whose end all that there is to tell of their values is told."""
-    with _collected() as told:
+    with collected() as told:
         yield
     told.warn()
 
@@ -68,18 +76,28 @@ def told_once() -> Iterator[None]:
 @contextmanager
 def untold() -> Iterator[None]:
     """Context of rows that have been told of already."""
-    with _collected():
+    with collected():
         yield
 
 
 @contextmanager
-def _collected() -> Iterator[_Told]:
-    told = _Told()
+def collected() -> Iterator[Told]:
+    """Context whose value has, at its end, all that there is to tell of values within; nothing is told."""
+    told = Told()
     token = _TOLD.set(told)
     try:
         yield told
     finally:
         _TOLD.reset(token)
+
+
+def tell_all(told: Told) -> None:
+    """Tell of what was collected elsewhere."""
+    here = _TOLD.get()
+    if here is None:
+        told.warn()
+    else:
+        here.add_all(told)
 
 
 def tell_unreadable(name: str, reading: TextReading) -> None:
