@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples, check_array, check_consistent
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.column_errors import ExtremeValuesError, WeightError
+from ssgp._utils.foreign_arrays import on_host
 from ssgp._utils.warning import warn_user
 
 __all__ = [
@@ -88,6 +89,7 @@ def check_rows(
 
     Of rows that are not the `whole` table, how much they count for together is for the caller to check.
     """
+    X, y = on_host(X), on_host(y)
     with _text_named(X):
         rows = validate_data(
             estimator,
@@ -136,7 +138,7 @@ def _one_number_per_row(sample_weight: ArrayLike, X: ArrayLike) -> Array:
     n_rows = _num_samples(X)
     try:
         numbers = check_array(
-            sample_weight, dtype="float64", ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0
+            on_host(sample_weight), dtype="float64", ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0
         )
     except (TypeError, ValueError) as error:
         raise WeightError(f"sample_weight must have a number for each of the {n_rows:,} rows: {error}") from error
@@ -200,6 +202,7 @@ def check_total_weight(found: WeightTotals, growing: bool = False) -> None:
 def check_inputs(estimator: BaseEstimator, X: ArrayLike) -> Array:
     """Rows to predict, as a finite float array with the columns seen in fit."""
     if not _is_as_in_fit(estimator, X):
+        X = on_host(X)
         with _text_named(X):
             X = validate_data(
                 estimator, cast(Any, X), reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
@@ -281,7 +284,7 @@ def _check_finite(estimator: BaseEstimator, X: Array) -> None:
 
 def check_blocks(blocks: ArrayLike, X: ArrayLike, name: str = "blocks", of: str = "block") -> NDArray[Any]:
     """Labels of blocks, one per row."""
-    labels = column_or_1d(np.asarray(blocks))
+    labels = column_or_1d(np.asarray(on_host(blocks)))
     check_consistent_length(labels, X)
     missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
     if missing or (labels.dtype.kind == "O" and any(label is None or label != label for label in labels)):
@@ -342,7 +345,7 @@ def check_count(value: Any, name: str, least: int) -> int:  # noqa: ANN401  chec
 
 def check_target(y: ArrayLike, X: ArrayLike) -> Array:
     """Finite targets, one per row of X."""
-    target = column_or_1d(np.asarray(y, dtype=float))
+    target = column_or_1d(np.asarray(on_host(y), dtype=float))
     check_consistent_length(target, X)
     if not np.isfinite(target).all():
         raise ValueError(

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import GroupNumbers, check_blocks
+from ssgp._utils.foreign_arrays import on_host
 from ssgp.distributions.table_regressor import Encoder
 from ssgp.tables.encoder import TableEncoder
 from ssgp.tables.row_times import row_times, time_column
@@ -67,6 +68,7 @@ class BatchLabels(RowLabels):
         """The batches as (X, y, sample_weight, label), those without labels and broken ones as they are."""
         for number, batch in enumerate(batches):
             if isinstance(batch, tuple | list) and len(batch) <= len(PARTS):
+                batch = [on_host(part) for part in batch]
                 parts = [*batch, *[None] * (len(PARTS) - len(batch))]
                 label = self._of_batch(number, parts[0], parts[3], parts[4])
                 yield tuple(batch[:3]) if label is None else (*parts[:3], label)
@@ -89,7 +91,7 @@ class BatchLabels(RowLabels):
 
 def _checked_times(time: ArrayLike, X: ArrayLike, dates: str) -> Array:
     """Times as numbers, all there."""
-    column = time_column(time, "time")
+    column = time_column(on_host(time), "time")
     times = row_times(column, "time", dates)
     check_consistent_length(times, X)
     missing = np.isnan(times)

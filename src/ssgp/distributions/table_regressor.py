@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import COLUMNS, check_blocks, check_inputs, check_rows, check_target, check_weights
+from ssgp._utils.foreign_arrays import on_host
 from ssgp.distributions.filled import InputRows, encoded_rows
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.saving.contents import Relations, Rule, Sizes, either, made_of, mapping_of, optional, plain, text
@@ -48,6 +49,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         growing: bool = False,
     ) -> TrainingArrays:
         """Rows to fit to, without those of weight zero, in numbers; to a table that is `growing` more may come."""
+        X = on_host(X)
         encoder = self._new_encoder(X)
         if encoder is None:
             rows = check_rows(self, X, y, sample_weight, blocks, reset=True, whole=not growing)
@@ -67,7 +69,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         encoder = self._fitted_encoder
         if encoder is None:
             return check_rows(self, X, y, sample_weight, blocks, reset=False, whole=False)
-        return _encoded_rows(lambda rows, _: encoder.encoded(rows), X, y, sample_weight, blocks, whole=False)
+        return _encoded_rows(lambda rows, _: encoder.encoded(rows), on_host(X), y, sample_weight, blocks, whole=False)
 
     def _input_rows(self, X: Any) -> InputRows:  # noqa: ANN401
         """Rows to predict, in numbers, and what they do not tell."""
@@ -77,7 +79,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         encoder = self._fitted_encoder
         if encoder is None:
             return InputRows(check_inputs(self, X))
-        rows = encoded_rows(encoder, X)
+        rows = encoded_rows(encoder, on_host(X))
         if not len(rows):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
         return rows

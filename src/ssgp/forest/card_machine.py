@@ -3,10 +3,11 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ssgp._utils.arrays import Array
 from ssgp.engine.on_card.cards import Card
+from ssgp.engine.on_card.given import rows_given_on
 from ssgp.engine.workers import ProcessWorkers, Workers
 from ssgp.forest.calibration import Components
 from ssgp.forest.card_forest import all_components
@@ -78,3 +79,7 @@ class CardMachine:
     def predictor(self, fitted: FittedForest, n_jobs: int | None) -> CardPredictor:
         """What predicts by a fitted forest."""
         return CardPredictor(self.card, fitted, n_jobs)
+
+    def own_rows(self, X: Any, n_inputs: int) -> Any:  # noqa: ANN401
+        """Rows of so many inputs that a user has on the card, which are not copied; None for others."""
+        return rows_given_on(self.card, X, n_inputs)

@@ -830,7 +830,10 @@ default="squared-exponential"
         # Asking scikit-learn takes a tenth of the time of one row's mean.
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
-        return self._input_rows(X)
+        if isinstance(X, np.ndarray) or self._fitted_encoder is not None or hasattr(self, "feature_names_in_"):
+            return self._input_rows(X)
+        rows = find_machine(self.device).own_rows(X, self.n_features_in_)
+        return self._input_rows(X) if rows is None else InputRows(rows)
 
     def _stored_settings(self) -> dict[str, Any]:
         """Settings as files hold them: without the device, which belongs to a machine and not to the model.

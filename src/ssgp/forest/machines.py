@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from ssgp._utils.arrays import Array
 from ssgp.distributions.student_mixture import StudentMixture
@@ -94,6 +94,10 @@ class Machine(Protocol):
         """What predicts by a fitted forest."""
         ...
 
+    def own_rows(self, X: Any, n_inputs: int) -> Array | None:  # noqa: ANN401
+        """Rows of so many inputs that a user has where the machine predicts, which are not copied; None for others."""
+        ...
+
 
 @dataclass(frozen=True)
 class Processor:
@@ -145,6 +149,10 @@ class Processor:
     def predictor(self, fitted: FittedForest, n_jobs: int | None) -> Predictor:
         """What predicts by a fitted forest, in threads."""
         return ThreadPredictor(fitted, n_jobs)
+
+    def own_rows(self, X: Any, n_inputs: int) -> Array | None:  # noqa: ANN401
+        """None: all rows are checked alike."""
+        return None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.foreign_arrays import on_host
 from ssgp.rows.target_maps import Logit, SoftLog, TargetMap
 
 __all__ = ["Target", "TargetOptions", "allowed_by", "check_allowed", "possible_maps"]
@@ -57,7 +58,7 @@ def check_allowed(
     target: Target, y: ArrayLike, sample_weight: ArrayLike | None = None, atoms: Array | None = None
 ) -> None:
     """Raise an error that names the first target that is not of its kind, nor an atom, of rows that count."""
-    values = np.asarray(y, dtype=float).reshape(-1)
+    values = np.asarray(on_host(y), dtype=float).reshape(-1)
     bounds = bounds_of(target)
     if bounds is not None:
         wrong, allowed = (values < bounds[0]) | (values > bounds[1]), f"numbers from {bounds[0]:g} to {bounds[1]:g}"
@@ -72,7 +73,7 @@ def check_allowed(
     if atoms is not None:
         wrong = wrong & ~np.isin(values, atoms)
     if sample_weight is not None:
-        wrong = wrong & (np.broadcast_to(np.asarray(sample_weight, dtype=float), len(values)) != 0.0)
+        wrong = wrong & (np.broadcast_to(np.asarray(on_host(sample_weight), dtype=float), len(values)) != 0.0)
     if wrong.any():
         first = int(np.argmax(wrong))
         raise ValueError(

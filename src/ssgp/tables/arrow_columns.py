@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 
 from ssgp._utils.arrays import Array, Mask
 from ssgp._utils.column_errors import InfiniteValuesError
+from ssgp._utils.foreign_arrays import on_host
 from ssgp.tables.usual_types import with_usual_types
 
 __all__ = [
@@ -72,7 +73,7 @@ def is_plain_number(kind: pa.DataType) -> bool:
 
 def selected_rows(X: Any, chosen: Mask) -> Any:  # noqa: ANN401
     """Rows of a mask: of an array as an array, of any table as an Arrow table."""
-    return np.asarray(X)[chosen] if is_array(X) else to_table(X).filter(pa.array(chosen))
+    return np.asarray(on_host(X))[chosen] if is_array(X) else to_table(X).filter(pa.array(chosen))
 
 
 def _from_table(X: Any) -> Any:  # noqa: ANN401
