@@ -51,6 +51,16 @@ class TestCourse:
         assert shares == sorted(shares)
         assert 0 < shares[0] < shares[1] < shares[-1] < 1
 
+    def test_waiting_for_workers_is_told_and_changes_nothing(self):
+        course = Course(ROWS)
+        course("row", 10, 40)
+        waiting = course("second", 12, 300)
+        assert waiting is not None
+        assert waiting.text == "waiting for workers: second 12 of 300, 25 % done"
+        after = course("row", 20, 40)
+        assert after is not None
+        assert (after.label, after.share) == ("predicting rows", 0.5)
+
     def test_says_what_is_done(self):
         labels = [label for label, _ in self.shares([("step", 1, 9), ("tree", 1, 2), ("tree", 2, 2), ("tree", 1, 2)])]
         assert labels == ["learning frequencies", "fitting trees", "choosing and calibrating", "fitting trees again"]

@@ -3,6 +3,7 @@
 import re
 import signal
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -114,6 +115,30 @@ class TestErrors:
         monkeypatch.setattr("distributed.LocalCluster", None)
         arguments = ("fit", "rows", "--target", "y", "--workers", "2", *options, "--out", "m")
         assert fails(*arguments, code=2).startswith(f"ssgp: error: {message}")
+
+    def test_say_that_nobody_is_waited_for_without_a_cluster(self, folder):
+        line = fails("fit", "rows", "--target", "y", "--max-wait", "3", "--out", "m", code=2)
+        assert line.startswith("ssgp: error: --max-wait: there are no workers to wait for without --scheduler or")
+
+    def test_say_that_no_workers_came(self, folder):
+        from distributed import LocalCluster
+
+        settings: Any = {"n_workers": 0, "processes": False, "dashboard_address": "127.0.0.1:0", "protocol": "tcp"}
+        cluster: Any
+        with LocalCluster(**settings) as cluster:
+            arguments = ("--scheduler", cluster.scheduler_address, "--max-wait", "0.1")
+            line = fails("fit", "rows", "--target", "y", *arguments, "--out", "m")
+        assert re.search(
+            r"error: the cluster has no workers .*: start some .*, or wait for longer \(--max-wait\)", line
+        )
+
+    def test_say_that_processes_did_not_start(self, folder, monkeypatch):
+        def start(**settings):
+            raise RuntimeError("Nanny failed to start.")
+
+        monkeypatch.setattr("distributed.LocalCluster", start)
+        line = fails("fit", "rows", "--target", "y", "--workers", "2", "--out", "m")
+        assert line.startswith("ssgp: error: --workers: the processes did not start (Nanny failed to start.); mostly ")
 
     def test_name_the_file_that_is_not_parquet(self, folder):
         (folder / "t.csv").write_text("a,y\n1,2\n")

@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-__all__ = ["CallbackSupportMixin", "Monitor", "Observer", "RowCounter", "StepHooks", "observed"]
+__all__ = ["CallbackSupportMixin", "Monitor", "Observer", "RowCounter", "StepHooks", "current_observer", "observed"]
 
 try:
     from sklearn.callback import CallbackSupportMixin  # pyright: ignore[reportAssignmentType]
@@ -36,6 +36,11 @@ def observed(observer: Observer) -> Iterator[None]:
         yield
     finally:
         _OBSERVER.reset(token)
+
+
+def current_observer() -> Observer | None:
+    """Who observes here."""
+    return _OBSERVER.get()
 
 
 class RowCounter:

@@ -132,6 +132,15 @@ ClusterWorkers = Annotated[
         "--workers", min=1, metavar="N", help="The same with so many processes of this machine, of one thread each."
     ),
 ]
+MaxWait = Annotated[
+    float | None,
+    typer.Option(
+        "--max-wait",
+        min=0.001,
+        metavar="SECONDS",
+        help="How long a cluster may be without a worker before the command gives up; 300 if not given.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
 
@@ -265,6 +274,7 @@ def fit(
     ] = None,
     scheduler: Scheduler = None,
     workers: ClusterWorkers = None,
+    max_wait: MaxWait = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -303,7 +313,7 @@ def fit(
         seed=seed,
         jobs=jobs,
         device=device,
-        cluster=ClusterChoice(scheduler, workers),
+        cluster=ClusterChoice(scheduler, workers, max_wait),
     )
     return fit_command(options, Output(quiet, as_json))
 
@@ -346,6 +356,7 @@ def predict(
     ] = None,
     scheduler: Scheduler = None,
     workers: ClusterWorkers = None,
+    max_wait: MaxWait = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -358,7 +369,7 @@ def predict(
     from ssgp.cli.predict_command import PredictOptions, predict_command
     from ssgp.cli.table_text import parse_text
 
-    text, cluster = parse_text(sep, decimal, na), ClusterChoice(scheduler, workers)
+    text, cluster = parse_text(sep, decimal, na), ClusterChoice(scheduler, workers, max_wait)
     options = PredictOptions(model, data, text, out, std, quantiles, interval, keep or (), jobs, device, cluster)
     return predict_command(options, Output(quiet, as_json))
 

@@ -14,6 +14,7 @@ from ssgp.cli.progress_display import Display
 from ssgp.dask.blocks import RowGroups
 from ssgp.dask.sources import blocks_to_predict
 from ssgp.dask.tasks import tasks_of
+from ssgp.dask.workers import MAX_WAIT
 from ssgp.engine.freed_memory import give_back
 from ssgp.engine.threads import with_one_blas_thread
 from ssgp.tables.files import BATCH_ROWS, TableSource, open_table
@@ -35,12 +36,13 @@ def write_folder(
     predict: TablePredictor,
     source: TableSource,
     out: str,
-    client: Any,  # noqa: ANN401
     display: Display,
+    client: Any,  # noqa: ANN401
+    max_wait: float | None = MAX_WAIT,
 ) -> int:
     """Write a new folder of Parquet files, in the order of their names, and return the number of rows."""
     with whole_folder(out) as folder:
-        n_rows, names = _write_parts(predict, source, folder, client, display)
+        n_rows, names = _write_parts(predict, source, folder, display, client, max_wait)
         for left in set(folder.iterdir()) - {folder / name for name in names}:
             # Of a worker that was killed while it wrote.
             left.unlink()
@@ -51,12 +53,13 @@ def write_file(
     predict: TablePredictor,
     source: TableSource,
     out: str,
-    client: Any,  # noqa: ANN401
     display: Display,
+    client: Any,  # noqa: ANN401
+    max_wait: float | None = MAX_WAIT,
 ) -> int:
     """Write one file: the workers write parts of it, which are joined here. Return the number of rows."""
     with folder_beside(out) as folder:
-        _write_parts(predict, source, folder, client, display)
+        _write_parts(predict, source, folder, display, client, max_wait)
         return write_table(open_table(folder).batches(), out)
 
 
@@ -64,11 +67,12 @@ def _write_parts(
     predict: TablePredictor,
     source: TableSource,
     folder: Path,
-    client: Any,  # noqa: ANN401
     display: Display,
+    client: Any,  # noqa: ANN401
+    max_wait: float | None = MAX_WAIT,
 ) -> tuple[int, list[str]]:
     """Write files to a folder; return the number of rows, and the names of the files."""
-    with tasks_of(client) as tasks:
+    with tasks_of(client, max_wait) as tasks:
         blocks = blocks_to_predict(source.name, source.schema(predict.read), tasks)
         total, n_written = sum(block.n_rows for block in blocks), 0
         if not total:

@@ -1,8 +1,10 @@
 """The table that a command fits a model to, where the workers of a cluster read it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
+from ssgp._utils.progress import observed
 from ssgp.cli.columns import ColumnRoles
 from ssgp.cli.errors import CommandError
 from ssgp.cli.progress_display import Display
@@ -27,14 +29,22 @@ def check_shareable(source: TableSource) -> None:
 class SharedTable:
     """A table whose row groups are read by the workers of a cluster; all rows are learned from."""
 
-    def __init__(self, source: TableSource, roles: ColumnRoles, client: Any, display: Display) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        source: TableSource,
+        roles: ColumnRoles,
+        client: Any,  # noqa: ANN401
+        display: Display,
+        waiting: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         from ssgp.dask.counting import count_targets
         from ssgp.dask.sources import TargetColumns
 
-        self._path, self._client = source.name, client
+        self._path, self._client, self._waiting = source.name, client, waiting
         self._columns = TargetColumns(roles.target, roles.features, roles.weight, known_only=True)
         self.target_holds = family(source.schema([roles.target]).field(roles.target).type)
-        counts = count_targets([self._path], self._columns, client, lambda *rows: display("row", *rows))
+        with observed(display):
+            counts = count_targets([self._path], self._columns, client, lambda *rows: display("row", *rows), **waiting)
         self.n_rows, self.n_missing, self.n_weightless = counts.n_rows, counts.n_missing, counts.n_weightless
         self.moments = counts.moments
         check_enough_rows(self.n_rows, counts.n_read, roles, source)
@@ -48,7 +58,7 @@ class SharedTable:
         """Fit a regressor to all rows."""
         from ssgp.dask.fitting import fit_columns
 
-        fit_columns(model, self._path, self._columns, self._client, **fit_options)
+        fit_columns(model, self._path, self._columns, self._client, **fit_options, **self._waiting)
 
     def held_out(self) -> Iterator[LabelledRows]:
         """Rows held out of training: none."""

@@ -11,13 +11,15 @@ from ssgp.cli.memory import default_memory
 from ssgp.cli.output import Output, amount
 from ssgp.forest.sizes import DEFAULT_MEMORY, LEAST_MEMORY
 
-__all__ = ["ClusterChoice"]
+__all__ = ["CLUSTER_WORDS", "ClusterChoice"]
 
 # Of a worker, for Python and its libraries, besides what a fit may take.
 PROCESS_BYTES = 2**29
 # A dashboard that is seen from this machine alone, on a port that is free.
 DASHBOARD = "127.0.0.1:0"
 CONNECT_SECONDS = 30
+# The command's words for the library's, in warnings.
+CLUSTER_WORDS = {"max_wait": "--max-wait"}
 # Dask has its processes return freed memory at once, by which the GNU C library maps every array of 128 KB anew, and
 # predictions take twice the time. Tasks give back what they took themselves, at their end.
 PROCESS_SETTINGS = {
@@ -35,12 +37,16 @@ class ClusterChoice:
         Address of a scheduler.
     workers : int or None
         Number of processes of this machine.
+    max_wait : float or None
+        Seconds that the cluster may be without a worker, None for as many as are usual.
     """
 
-    def __init__(self, scheduler: str | None, workers: int | None) -> None:
+    def __init__(self, scheduler: str | None, workers: int | None, max_wait: float | None = None) -> None:
         if scheduler is not None and workers is not None:
             raise WrongUsage("--workers: the workers are those of --scheduler; give one of them")
-        self._scheduler, self._workers = scheduler, workers
+        self._scheduler, self._workers, self._max_wait = scheduler, workers, max_wait
+        if max_wait is not None and not self.given:
+            raise WrongUsage("--max-wait: there are no workers to wait for without --scheduler or --workers")
 
     @property
     def given(self) -> bool:
@@ -51,6 +57,11 @@ class ClusterChoice:
     def option(self) -> str:
         """The option that was given."""
         return "--scheduler" if self._workers is None else "--workers"
+
+    @property
+    def waiting(self) -> dict[str, Any]:
+        """What those who wait for workers are told of it."""
+        return {} if self._max_wait is None else {"max_wait": self._max_wait}
 
     def memory(self, given: float | None) -> float:
         """Bytes that a fit may take in each process: those that were given, or a share of what is free."""
@@ -71,15 +82,13 @@ class ClusterChoice:
             n_workers = len(client.nthreads())
             needs = "" if find_spec("bokeh") else " (needs bokeh: pip install bokeh)"
             output.say(f"Cluster of {amount(n_workers, 'worker')}; dashboard: {client.dashboard_link}{needs}")
-            if not n_workers:
-                output.warn(f"{self._scheduler} has no workers yet: nothing is done until some join")
             yield client
 
     def _local(self, memory: float | None, stack: ExitStack) -> Any:  # noqa: ANN401  Dask's classes are lazy
         from dask import config
         from distributed import Client, LocalCluster
 
-        with config.set(PROCESS_SETTINGS):
+        with config.set(PROCESS_SETTINGS), _starting():
             cluster = LocalCluster(
                 n_workers=self._workers,
                 threads_per_worker=1,
@@ -98,3 +107,15 @@ class ClusterChoice:
             return Client(self._scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise CommandError(f"--scheduler: {self._scheduler!r} does not answer: {one_line(error)}") from error
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Context in which errors of processes that start say so."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        raise CommandError(
+            f"--workers: the processes did not start ({one_line(error)}); mostly there is too little memory for them: "
+            "give fewer"
+        ) from error

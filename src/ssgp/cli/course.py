@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["FITTING", "FITTING_A_FOREST", "ROWS", "Course", "Stage", "Standing"]
+__all__ = ["FITTING", "FITTING_A_FOREST", "ROWS", "WAITING", "Course", "Stage", "Standing"]
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Stage:
     label : str
         What is done, in words.
     share : float
-        Share of the work that is left when the stage begins which it usually takes.
+        Share of the work that is left when the stage begins which it usually takes; 0 for one in which nothing is done.
     after : str
         What is done once the count is complete, which nothing counts; empty where that is nothing.
     """
@@ -27,6 +27,7 @@ class Stage:
 
 
 # Stages by what is counted.
+WAITING: Mapping[str, Stage] = {"second": Stage("waiting for workers", 0.0)}
 _READING = Stage("reading rows", 0.1)
 FITTING: Mapping[str, Stage] = {"row": _READING, "step": Stage("learning", 1.0)}
 _TREES = Stage("fitting trees", 0.6, "choosing and calibrating")
@@ -35,8 +36,9 @@ FITTING_A_FOREST: Mapping[str, Stage] = {
     "step": Stage("learning frequencies", 0.4),
     "fitted row": _TREES,
     "tree": _TREES,
+    **WAITING,
 }
-ROWS: Mapping[str, Stage] = {"row": Stage("predicting rows", 1.0)}
+ROWS: Mapping[str, Stage] = {"row": Stage("predicting rows", 1.0), **WAITING}
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ class Course:
     def __call__(self, what: str, done: int, total: int | None) -> Standing | None:
         """Where the command is when `done` things of `total` are done; None where another count says it better."""
         stage = self._stages.get(what) or Stage(f"{what}s", 1.0)
+        if not stage.share:
+            return Standing(stage.label, f"{what} {count_text(done, total)}", self._share, None)
         if self._is_within(what, stage):
             return None
         if what != self._what or total != self._total or (2 * done <= self._done and done < self._done):

@@ -4,6 +4,7 @@ import shlex
 import sys
 import traceback
 
+from ssgp._utils.cluster_error import ClusterError
 from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
 from ssgp._utils.devices import DeviceError
 from ssgp._utils.names import printable
@@ -46,6 +47,8 @@ def _message(error: Exception) -> str:
         return f"column {error.column!r} has infinity; replace it by a number, or by a missing value"
     if isinstance(error, UnusableTypeError):
         return _unusable_type_message(error)
+    if isinstance(error, ClusterError):
+        return one_line(error).replace("max_wait", "--max-wait")
     if isinstance(error, CommandError | DeviceError | ValueError):
         return one_line(error)
     if isinstance(error, ModuleNotFoundError):

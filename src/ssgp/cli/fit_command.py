@@ -9,9 +9,9 @@ from typing import Any, Literal
 from ssgp._utils.budget import FitInterruptedError
 from ssgp._utils.progress import observed
 from ssgp.cli.cluster_tables import SharedTable, check_shareable
-from ssgp.cli.clusters import ClusterChoice
+from ssgp.cli.clusters import CLUSTER_WORDS, ClusterChoice
 from ssgp.cli.columns import ColumnRoles, check_column, choose_columns
-from ssgp.cli.course import FITTING, FITTING_A_FOREST, Stage
+from ssgp.cli.course import FITTING, FITTING_A_FOREST, WAITING, Stage
 from ssgp.cli.errors import INTERRUPTED, CommandError, WrongUsage, one_line, os_error_text
 from ssgp.cli.memory import default_memory, memory_needed
 from ssgp.cli.output import Output, amount, duration
@@ -34,7 +34,7 @@ __all__ = ["FitOptions", "fit_command"]
 
 # Models whose fit takes a monitor, called after each step, which can stop it at a time limit.
 MONITORED = ("svbssgp", "ssgp", "vssgp", "dtc", "pic")
-COUNTING = {"row": Stage("counting rows", 1.0)}
+COUNTING = {"row": Stage("counting rows", 1.0), **WAITING}
 # The same command gives the same model.
 DEFAULT_SEED = 0
 
@@ -209,8 +209,8 @@ def _read_table(
 ) -> TrainingTable:
     """The table, in memory if it fits there; the workers', where there are some."""
     if client is not None:
-        with output.progress(COUNTING) as display:
-            return SharedTable(source, roles, client, display)
+        with output.warnings_as_messages(CLUSTER_WORDS), output.progress(COUNTING) as display:
+            return SharedTable(source, roles, client, display, options.cluster.waiting)
     seed = options.seed or DEFAULT_SEED
     allowed = options.memory or default_memory()
     needed = memory_needed(source, len(roles.used))
@@ -243,7 +243,7 @@ def _fit(model: Any, table: TrainingTable, options: FitOptions, output: Output) 
     if options.checkpoint is not None:
         fit_options["checkpoint"] = options.checkpoint
     with (
-        output.warnings_as_messages({"sample_weight": f"--weight {options.weight}:"}),
+        output.warnings_as_messages({"sample_weight": f"--weight {options.weight}:", **CLUSTER_WORDS}),
         output.progress(FITTING_A_FOREST if options.model == "forest" else FITTING) as display,
         observed(display),
         Predictor(model).column_names_in_errors(options.target, options.weight),

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ssgp._utils.names import hint, listed
+from ssgp._utils.progress import observed
 from ssgp._utils.whole_folder import check_new_folder, names_a_folder
 from ssgp.cli.cluster_tables import check_shareable
-from ssgp.cli.clusters import ClusterChoice
+from ssgp.cli.clusters import CLUSTER_WORDS, ClusterChoice
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage, one_line
 from ssgp.cli.kept_types import holds_types, kept_types
@@ -115,8 +116,13 @@ def _write_on_cluster(predict: TablePredictor, source: TableSource, options: Pre
         from ssgp.cli.cluster_predictions import write_file, write_folder
 
         write = write_folder if names_a_folder(options.out) else write_file
-        with output.warnings_as_messages(), told_once(), output.progress() as display:
-            return write(predict, source, options.out, client, display)
+        with (
+            output.warnings_as_messages(CLUSTER_WORDS),
+            told_once(),
+            output.progress() as display,
+            observed(display),
+        ):
+            return write(predict, source, options.out, display, client, **options.cluster.waiting)
 
 
 def _quantile_levels(text: str | None) -> list[str]:

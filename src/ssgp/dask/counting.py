@@ -11,6 +11,7 @@ from ssgp._utils.moments import Moments
 from ssgp.dask.blocks import RowGroups
 from ssgp.dask.sources import TargetColumns, parquet_blocks
 from ssgp.dask.tasks import tasks_of
+from ssgp.dask.workers import MAX_WAIT
 
 __all__ = ["TargetCounts", "count_targets"]
 
@@ -53,10 +54,11 @@ def count_targets(
     columns: TargetColumns,
     client: Client | None,
     after: Callable[[int, int], Any] = lambda done, total: None,
+    max_wait: float | None = MAX_WAIT,
 ) -> TargetCounts:
     """Counts of Parquet files; `after` is called with the number of rows that were read, and of all."""
     found = TargetCounts()
-    with tasks_of(client) as tasks:
+    with tasks_of(client, max_wait) as tasks:
         blocks = parquet_blocks(paths, replace(columns, features=()), tasks, MOST_BLOCK_BYTES)
         total, n_read = sum(block.n_rows for block in blocks), 0
 

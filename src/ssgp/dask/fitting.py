@@ -19,6 +19,7 @@ from ssgp.dask.reading import Counts, FittedEncoder, Look, RowReader, count, fit
 from ssgp.dask.sources import TargetColumns, blocks_of
 from ssgp.dask.table import ClusterRows, ClusterTable
 from ssgp.dask.tasks import Tasks, tasks_of
+from ssgp.dask.workers import MAX_WAIT
 from ssgp.forest.estimator import SpectralForestRegressor
 from ssgp.forest.sizes import MemoryShares
 from ssgp.tables.encoder import TableEncoder
@@ -38,6 +39,7 @@ def fit(
     features: Sequence[str] | None = None,
     weight: str | None = None,
     checkpoint: FilePath | None = None,
+    max_wait: float | None = MAX_WAIT,
 ) -> SpectralForestRegressor:
     """Fit a forest to rows that the workers of a cluster read.
 
@@ -60,6 +62,9 @@ def fit(
         Columns of a table: the target, the inputs (by default all others), and how many rows each row counts for.
     checkpoint : path-like, optional
         Folder of the process that calls, to go on from after it was killed; as in `SpectralForestRegressor.fit`.
+    max_wait : float or None, default=300
+        Seconds that the cluster may be without a worker: after ten a warning says so, and after these the fit ends with
+        `ClusterError`. None waits for ever.
 
     Returns
     -------
@@ -77,7 +82,7 @@ def fit(
     >>> bool(abs(model.predict([[1.0, 0.0]])[0] - 2.0) < 0.2)
     True
     """
-    return fit_columns(model, source, TargetColumns(target, features, weight), client, checkpoint)
+    return fit_columns(model, source, TargetColumns(target, features, weight), client, checkpoint, max_wait)
 
 
 @interruptible
@@ -87,13 +92,14 @@ def fit_columns(
     columns: TargetColumns,
     client: Client | None = None,
     checkpoint: FilePath | None = None,
+    max_wait: float | None = MAX_WAIT,
 ) -> SpectralForestRegressor:
     """The same, with columns as they were chosen."""
     _check_model(model)
     with (
         model._budget(checkpoint) as budget,
         columns_unchanged_on_error(model),
-        tasks_of(client) as tasks,
+        tasks_of(client, max_wait) as tasks,
         _opened(model, source, columns, tasks) as rows,
     ):
         return model._fit_stored(rows, ClusterTable, budget)

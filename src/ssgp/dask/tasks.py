@@ -1,6 +1,7 @@
 """Tasks of one fit on a cluster: named, waited for, and taken back where nobody waits any more."""
 
 import operator
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -11,12 +12,21 @@ from dask import config
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker, as_completed, default_client, get_client
 
+from ssgp._utils.cluster_error import ClusterError
+from ssgp.dask.workers import MAX_WAIT, Workforce, check_scheduler
+
 __all__ = ["Tasks", "tasks_of"]
 
 T = TypeVar("T")
 
 # Cuts of a tree, and places of sampled rows, are some MB: there is nothing about it that a user could change.
 QUIETLY = {"distributed.admin.large-graph-warning-threshold": "1GB"}
+LOST = (
+    "tasks were lost: the scheduler ended, or the connection to it broke, or somebody else cancelled them; with a "
+    "checkpoint, a fit goes on from the parts that it had finished"
+)
+# Seconds until it is looked again whether a task is done.
+SECONDS_BETWEEN_RESULTS = 0.01
 
 
 class Tasks:
@@ -29,9 +39,12 @@ class Tasks:
     ----------
     client : Client
         Connected to the cluster.
+    max_wait : float or None
+        Seconds without a worker after which waiting for results ends with an error.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, max_wait: float | None = MAX_WAIT) -> None:
+        self._workforce = Workforce(client, max_wait)
         self.client, self._token, self._n_named = client, uuid4().hex[:8], 0
         self._lock, self._waited_for = Lock(), set[Future]()
 
@@ -58,12 +71,12 @@ class Tasks:
         futures = self.keep(tasks)
         place, results = {future.key: i for i, future in enumerate(futures)}, [None] * len(futures)
         try:
-            for future, result in as_completed(futures, loop=self.client.loop, with_results=True):
+            for future, result in self._completed(futures):
                 results[place[future.key]] = result
                 future.release()
                 after(result)
         except KilledWorker as error:
-            raise RuntimeError(
+            raise ClusterError(
                 f"workers died again and again while they were busy with {error.task!r}; mostly their memory was too "
                 "small: give them more, or set max_memory lower"
             ) from error
@@ -71,8 +84,24 @@ class Tasks:
             self.forget(futures)
         return results
 
+    def _completed(self, futures: Sequence[Future]) -> Iterator[tuple[Future, Any]]:
+        """Futures and their results, as they come; meanwhile it is seen to that there are workers."""
+        waiting: Any = as_completed(futures, loop=self.client.loop, with_results=True)
+        while waiting.count():
+            if not waiting.has_ready():
+                self._workforce.look()
+                time.sleep(SECONDS_BETWEEN_RESULTS)
+                continue
+            future, result = next(waiting)
+            if future.cancelled():
+                raise ClusterError(LOST)
+            self._workforce.has_worked()
+            yield future, result
+
     def keep(self, tasks: Sequence[Delayed]) -> list[Future]:
         """Futures of tasks, whose results stay on the cluster until they are forgotten."""
+        if self.client.status == "closed":
+            raise ClusterError(LOST)
         futures: Any = self.client.compute(list(tasks), optimize_graph=False)
         with self._lock:
             self._waited_for.update(futures)
@@ -101,10 +130,11 @@ class Tasks:
 
 
 @contextmanager
-def tasks_of(client: Client | None) -> Iterator[Tasks]:
+def tasks_of(client: Client | None, max_wait: float | None = MAX_WAIT) -> Iterator[Tasks]:
     """Context of a fit's tasks on the cluster of a client, by default the one that Dask would use."""
-    tasks = Tasks(_connected(client))
+    tasks = Tasks(_connected(client), max_wait)
     try:
+        check_scheduler(tasks.client)
         with config.set(QUIETLY):
             yield tasks
     finally:
