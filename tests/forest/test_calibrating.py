@@ -51,6 +51,17 @@ def test_gradients_are_those_of_the_distributions_density(together, n_shape, rng
     np.testing.assert_allclose(gradient, differences, atol=1e-7)
 
 
+def test_parts_of_the_rows_add_up(rng, monkeypatch):
+    components = trees(rng, 500)
+    y, free = skewed(rng, components), 0.3 * rng.normal(size=26)
+    rows = calibrating._HeldOut.of(y, rng.uniform(0.5, 2.0, size=500))
+    whole = calibrating._Likelihood(components, rows, together=True).with_gradient(free)
+    monkeypatch.setattr(calibrating, "ROWS_PER_PART", 64)
+    found = calibrating._Likelihood(components, rows, together=True).with_gradient(free)
+    assert found[0] == pytest.approx(whole[0], rel=1e-12)
+    np.testing.assert_allclose(found[1], whole[1], rtol=1e-10, atol=1e-12)
+
+
 def test_peaks_are_those_of_the_exact_functions():
     dof = np.array([2.4, 2.5, 3.0, 7.0, 40.0, 1e4])
     value, slope = calibrating._log_peaks(dof)

@@ -5,15 +5,11 @@ from typing import Any
 
 from sklearn.utils._param_validation import StrOptions
 
-__all__ = ["WITHOUT_GPU", "DeviceError", "DeviceName"]
+__all__ = ["WITHOUT_GPU", "DeviceName"]
 
 # PyTorch's own arithmetic on the processor, through the same code: for tests on machines without a GPU.
 WITHOUT_GPU = "torch:cpu"
 CUDA = re.compile(r"cuda(:\d{1,3})?")
-
-
-class DeviceError(RuntimeError):
-    """A GPU that was asked for and cannot be used; the message says why."""
 
 
 class DeviceName(StrOptions):

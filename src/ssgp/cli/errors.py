@@ -4,9 +4,8 @@ import shlex
 import sys
 import traceback
 
-from ssgp._utils.cluster_error import ClusterError
 from ssgp._utils.column_errors import InfiniteValuesError, UnusableTypeError
-from ssgp._utils.devices import DeviceError
+from ssgp._utils.machine_errors import ClusterError, DeviceError
 from ssgp._utils.names import printable
 from ssgp.cli.printing import tell
 

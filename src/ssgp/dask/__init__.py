@@ -5,7 +5,7 @@ try:
 except ImportError as error:
     raise ImportError(f"ssgp.dask needs Dask, which is not installed ({error}): pip install 'ssgp[dask]'") from error
 
-from ssgp._utils.cluster_error import ClusterError
+from ssgp._utils.machine_errors import ClusterError
 from ssgp.dask.fitting import fit
 from ssgp.dask.predicting import log_prob, predict, predict_interval, predict_quantiles
 

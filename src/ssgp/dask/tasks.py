@@ -12,7 +12,7 @@ from dask import config
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker, as_completed, default_client, get_client
 
-from ssgp._utils.cluster_error import ClusterError
+from ssgp._utils.machine_errors import ClusterError
 from ssgp.dask.workers import MAX_WAIT, Workforce, check_scheduler
 
 __all__ = ["Tasks", "tasks_of"]

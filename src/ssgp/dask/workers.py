@@ -7,7 +7,7 @@ from typing import Any
 
 from distributed import Client
 
-from ssgp._utils.cluster_error import ClusterError
+from ssgp._utils.machine_errors import ClusterError
 from ssgp._utils.progress import current_observer
 from ssgp._utils.warning import warn_user
 from ssgp._version import __version__

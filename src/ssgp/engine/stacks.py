@@ -42,7 +42,7 @@ class LeafStack:
         return stacked
 
 
-def padded_size(n_rows: Indices, least_step: int = LEAST_STEP) -> Indices:
+def padded_size(n_rows: Indices, least_step: int = LEAST_STEP, per_octave: int = SIZES_PER_OCTAVE) -> Indices:
     """Number of rows that each leaf is padded to, small ones to multiples of `least_step`.
 
     It depends on the leaf alone, and so does the rounding of what is computed from its rows: it is the same whatever
@@ -55,7 +55,7 @@ def padded_size(n_rows: Indices, least_step: int = LEAST_STEP) -> Indices:
     [0, 1, 20, 32, 36, 100, 1024]
     """
     octave = np.frexp(n_rows.astype(float))[1] - 1
-    step = 2 ** np.maximum(octave - SIZES_PER_OCTAVE.bit_length() + 1, 0)
+    step = 2 ** np.maximum(octave - per_octave.bit_length() + 1, 0)
     step = np.where(n_rows < LEAST_STEP_FROM, step, np.maximum(step, least_step))
     return -(-n_rows // step) * step
 
@@ -83,11 +83,16 @@ def stack_leaves(
 
 
 def stacks_alike(
-    starts: Indices, stops: Indices, leaves_per_family: int, kinds: Indices, most_rows: int
+    starts: Indices,
+    stops: Indices,
+    leaves_per_family: int,
+    kinds: Indices,
+    most_rows: int,
+    per_octave: int = SIZES_PER_OCTAVE,
 ) -> Iterator[tuple[Indices, Indices, Indices, int]]:
     """Families (f,) of each stack, where their leaves' rows start and stop (f, l), and what these are padded to.
 
-    Parameters are those of `stack_leaves`.
+    Parameters are those of `stack_leaves`, and how many sizes there are between two powers of two.
     """
     if leaves_per_family == 1:
         starts, stops, families = _cut(starts, stops, most_rows)
@@ -95,7 +100,7 @@ def stacks_alike(
         families = np.arange(len(starts) // leaves_per_family)
     starts, stops = starts.reshape(-1, leaves_per_family), stops.reshape(-1, leaves_per_family)
     least_step = LEAST_STEP if leaves_per_family < LARGE_FAMILY else 1
-    sizes = padded_size((stops - starts).max(axis=1), least_step)
+    sizes = padded_size((stops - starts).max(axis=1), least_step, per_octave)
     keys, which = np.unique(np.stack([sizes, kinds[families]]), axis=1, return_inverse=True)
     for key, size in enumerate(keys[0].tolist()):
         alike = np.flatnonzero(which.ravel() == key) if size else np.empty(0, np.int64)

@@ -1,22 +1,36 @@
 """Boosted trees as a few plain arrays, which predict once scikit-learn has grown them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.wide import WIDE
+from ssgp.engine.threads import openmp_threads
 from ssgp.forest.sklearn_trees import LEAF, compile_trees, nodes_of_trees, sum_of_trees
 from ssgp.saving.contents import array, integer, number
 from ssgp.saving.kinds import stored
 
-__all__ = ["BinnedRows", "BoostedTrees", "grow"]
+__all__ = [
+    "LEAST_LEAF_ROWS",
+    "MOST_LEAVES",
+    "BinnedRows",
+    "BoostedTrees",
+    "TreeGrower",
+    "TreeRows",
+    "bin_edges",
+    "grow",
+    "with_edges",
+]
 
 Booster = HistGradientBoostingRegressor | HistGradientBoostingClassifier
+
+# Few trees with many leaves: as accurate as many small ones for errors, and several times as fast to evaluate.
+MOST_LEAVES, LEAST_LEAF_ROWS = 255, 20
 
 # Bins of an input, and rows that their edges are taken from.
 BINS = 255
@@ -134,6 +148,22 @@ class BoostedTrees:
         return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
 
+class TreeGrower(Protocol):
+    """Grows trees, each fitted to what those before leave of a target."""
+
+    def grow(self, n_trees: int) -> BoostedTrees:
+        """So many trees, with those that were grown before."""
+        ...
+
+
+class TreeRows(Protocol):
+    """Rows that boosted trees are grown on."""
+
+    def grower(self, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> TreeGrower:
+        """What grows trees for targets and weights (n,) of the rows, with this learning rate."""
+        ...
+
+
 @dataclass(frozen=True)
 class BinnedRows:
     """Numbers of rows' bins, and the bins' edges, which put the numbers of splits back into the inputs' units.
@@ -154,20 +184,48 @@ class BinnedRows:
     @classmethod
     def of(cls, X: Array) -> "BinnedRows":
         """Rows X (n, d) in at most 255 bins of each input."""
-        edges = [_bin_edges(column[:BINNED_ROWS]) for column in X.T]
+        edges = bin_edges(X)
         bins = np.empty(X.shape)
         for j, column_edges in enumerate(edges):
             bins[:, j] = np.searchsorted(column_edges, X[:, j])
         return cls(bins, edges)
 
+    def grower(self, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> "HistogramGrower":
+        """Scikit-learn's histogram boosting."""
+        return HistogramGrower(self, y, weight, rate, seed, n_threads)
+
+
+class HistogramGrower:
+    """Scikit-learn's histogram boosting of some rows, see `TreeRows.grower`."""
+
+    def __init__(self, rows: BinnedRows, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> None:
+        self._rows, self._y, self._weight, self._n_threads = rows, y, weight, n_threads
+        limits = {"max_leaf_nodes": MOST_LEAVES, "min_samples_leaf": LEAST_LEAF_ROWS}
+        settings: dict[str, Any] = {**limits, "learning_rate": rate, "early_stopping": False, "random_state": seed}
+        self._booster = HistGradientBoostingRegressor(**settings, warm_start=True)
+
+    def grow(self, n_trees: int) -> BoostedTrees:
+        """So many trees, with those that were grown before."""
+        with openmp_threads(self._n_threads):
+            return grow(self._booster.set_params(max_iter=n_trees), self._rows, self._y, self._weight)
+
 
 def grow(booster: Booster, rows: BinnedRows, y: Array | Mask, weight: Array) -> BoostedTrees:
     """Fit a booster to targets y (n,) of binned rows; one with ``warm_start`` goes on from its last trees."""
-    trees = BoostedTrees.of(booster.fit(rows.bins, y, sample_weight=weight))
+    return with_edges(BoostedTrees.of(booster.fit(rows.bins, y, sample_weight=weight)), rows.edges)
+
+
+def with_edges(trees: BoostedTrees, edges: Sequence[Array]) -> BoostedTrees:
+    """Trees that split by the edges of bins, of those that split by numbers of bins."""
     splits = np.flatnonzero(trees.feature != LEAF)
     number = trees.number.copy()
-    number[splits] = [rows.edges[trees.feature[k]][int(trees.number[k])] for k in splits]
+    number[splits] = [edges[trees.feature[k]][int(trees.number[k])] for k in splits]
     return replace(trees, number=number)
+
+
+def bin_edges(X: Array) -> list[Array]:
+    """Edges of at most 255 bins of each column of X (n, d), of equally many rows."""
+    return [_bin_edges(column[:BINNED_ROWS]) for column in X.T]
 
 
 def _bin_edges(column: Array) -> Array:

@@ -156,8 +156,9 @@ class ForestBuilder:
         if self.settings.correct and self.budget.seconds_left() <= 0:
             self.budget.left_out.append("the correction")
         if self.settings.correct and self.budget.seconds_left() > 0:
+            seconds, bin_rows = self._seconds_to_correct(refits), self.machine.bin_rows
             correction = self.budget.attempt(
-                lambda: learn_correction(folds, level, seed, n_workers, self._seconds_to_correct(refits), ordered),
+                lambda: learn_correction(folds, level, seed, n_workers, seconds, ordered, bin_rows),
                 lambda: None,
                 "interrupted while the correction was learned; the forest does without it",
             )
@@ -179,10 +180,9 @@ class ForestBuilder:
         """A correction that has learned from the rows held out as well, once these have judged it."""
         if correction is None or self.budget.limited:
             return correction
+        seed, n_workers, bin_rows = self.settings.seeds.trees, n_threads(self.settings.n_jobs), self.machine.bin_rows
         return self.budget.attempt(
-            lambda: refit_correction(
-                folds, level, correction, self.settings.seeds.trees, n_threads(self.settings.n_jobs), ordered
-            ),
+            lambda: refit_correction(folds, level, correction, seed, n_workers, ordered, bin_rows),
             lambda: correction,
             "interrupted while the correction was fitted to all rows; it is kept as it was judged",
         )

@@ -1,7 +1,6 @@
 """Calibrations learned from held-out rows, by maximum likelihood with gradients in closed form."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
@@ -33,9 +32,13 @@ OFFSET_BOUNDS, SCALE_BOUNDS, SLOPE_BOUNDS = (-6.0, 6.0), (-4.0, 3.0), (-2.0, 2.0
 SHAPE_START = np.concatenate([np.linspace(-0.7, 0.7, SHAPE_COMPONENTS), np.full(SHAPE_COMPONENTS, -0.3)])
 # Factors of the squares of the free numbers in the search: of the ten, of a shape's, of its slopes.
 PRIOR, SHAPE_PRIOR, SLOPE_PRIOR = 2.0, 1.0, 2.0
-OPTIONS = {"maxiter": 120, "maxcor": 20, "ftol": 1e-7}
+# How long the search goes on; of many rows it has more to find, and of few it would follow them too closely.
+OPTIONS, OPTIONS_OF_MANY = {"maxiter": 60, "ftol": 1e-7}, {"maxiter": 120, "maxcor": 20, "ftol": 1e-7}
+MANY_ROWS = 10_000
 # Least deviation of the predicted means, in the model's units.
 LEAST_DEVIATION = 1e-9
+# Rows whose arrays of numbers for each component stay in a core's cache. Threads for parts of them wait for each other.
+ROWS_PER_PART = 2048
 
 
 def fit_calibration(components: Components, y: Array, weight: Array | None = None) -> tuple[Calibration, float]:
@@ -82,6 +85,10 @@ class _HeldOut:
         total = float(limited.sum())
         return cls(y, limited / total, total)
 
+    def part(self, rows: slice) -> "_HeldOut":
+        """Some of the rows, with their shares of all."""
+        return _HeldOut(self.y[rows], self.share[rows], self.total)
+
 
 class _Likelihood:
     """The likelihood of held-out rows as a function of a calibration's free numbers.
@@ -104,19 +111,18 @@ class _Likelihood:
     def __init__(
         self, components: Components, rows: _HeldOut, together: bool, n_components: int = SHAPE_COMPONENTS
     ) -> None:
-        self.means, self.rows, self.together, self.n_components = components.mean, rows, together, n_components
-        self.noise: RowNoise = components.row_noise(together)
-        self.offset = self.means - self.noise.mean
-        share, mean = rows.share, self.noise.mean
-        self.usual_log_noise = float(share @ self.noise.log_noise)
-        self.usual_variation = float(share @ self.noise.variation)
+        self.rows, self.together, self.n_components = rows, together, n_components
+        noise: RowNoise = components.row_noise(together)
+        share, mean = rows.share, noise.mean
+        self.usual_log_noise = float(share @ noise.log_noise)
+        self.usual_variation = float(share @ noise.variation)
         self.usual_mean = float(share @ mean)
         self.usual_deviation = max(float(np.sqrt(share @ (mean - self.usual_mean) ** 2)), LEAST_DEVIATION)
-
-    @cached_property
-    def position(self) -> Array:
-        """Positions of the rows' means, shape (n,)."""
-        return self._trend(START).position(self.noise.mean)
+        position = self._trend(START).position(mean)
+        slices = [slice(i, i + ROWS_PER_PART) for i in range(0, len(mean), ROWS_PER_PART)]
+        self._parts = [
+            _Part(rows.part(part), components.mean[:, part], noise.rows(part), position[part]) for part in slices
+        ]
 
     def calibration(self, free: Array) -> Calibration:
         """The calibration of free numbers."""
@@ -147,9 +153,40 @@ class _Likelihood:
 
     def with_gradient(self, free: Array) -> tuple[float, Array]:
         """Mean log density of the rows, and its gradient by the free numbers."""
-        calibration, trend, rows = self.calibration(free), self._trend(free), self.rows
+        calibration, trend = self.calibration(free), self._trend(free)
+        value, gradient = 0.0, np.zeros(len(free))
+        for part in self._parts:
+            own_value, own_gradient = part.with_gradient(calibration, trend, len(free))
+            value, gradient = value + own_value, gradient + own_gradient
+        return value, gradient
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some held-out rows of a likelihood, with all that is known of them.
+
+    Attributes
+    ----------
+    rows : _HeldOut
+        Targets and shares of n rows.
+    means : array of shape (T, n)
+        Means of the trees.
+    noise : RowNoise
+        What they say of the noise.
+    position : array of shape (n,)
+        Positions of the rows' means.
+    """
+
+    rows: _HeldOut
+    means: Array
+    noise: RowNoise
+    position: Array
+
+    def with_gradient(self, calibration: Calibration, trend: NoiseTrend, n_free: int) -> tuple[float, Array]:
+        """The rows' part of the mean log density, and of its gradient by so many free numbers."""
+        rows, shape = self.rows, calibration.shape
         mixture = calibration.of_rows(self.means, self.noise, trend)
-        dof = mixture.dof[:1] if self.together else mixture.dof
+        dof = mixture.dof if shape is None else mixture.dof[:1]
         z = (rows.y - mixture.location) / mixture.scale
         squared, (log_peak, peak_slope) = z * z, _log_peaks(dof)
         log_tail = np.log1p(squared / dof)
@@ -164,16 +201,17 @@ class _Likelihood:
         by_log_scale = pull * squared - parts
         by_location = pull * z / mixture.scale
         by_dof = (parts * (peak_slope - 0.5 * log_tail) + 0.5 * pull * squared / dof) * dof**2
-        gradient = np.zeros(len(free))
+        gradient = np.zeros(n_free)
         gradient[3] = np.sum(by_dof * (dof > LEAST_COMBINED_DOF)) * (calibration.dof - LEAST_DOF) / calibration.dof**2
         by_log_noise = by_log_scale
-        if self.together:
+        if shape is None:
+            offset = self.means - self.noise.mean
+            gradient[2] = calibration.spread * (1.0 - calibration.spread) * np.sum(by_location * offset)
+        else:
             by_distance = by_location * (mixture.location - self.noise.mean)
             by_log_noise = (by_log_scale + by_distance).sum(axis=0)[None]
             by_place = by_location * (calibration.noise * trend.scale(self.noise, calibration.leverage))
-            gradient[len(START) :] = self._by_shape(by_place, by_log_scale)[: len(free) - len(START)]
-        else:
-            gradient[2] = calibration.spread * (1.0 - calibration.spread) * np.sum(by_location * self.offset)
+            gradient[len(START) :] = self._by_shape(by_place, by_log_scale)[: n_free - len(START)]
         self._add_by_noise(gradient, calibration.leverage, trend, by_log_noise)
         return value, gradient
 
@@ -183,12 +221,12 @@ class _Likelihood:
         by_excess = by_variance / trend.excess(noise, leverage)
         gradient[0] = by_variance.sum()
         gradient[1] = leverage * np.sum(by_excess * noise.leverage)
-        gradient[4] = 0.5 * by_row @ (noise.log_noise - self.usual_log_noise)
+        gradient[4] = 0.5 * by_row @ (noise.log_noise - trend.usual_log_noise)
         gradient[5] = np.sum(by_variance * noise.log_ratio)
         gradient[6] = trend.disagreement * np.sum(by_excess * noise.disagreement)
         gradient[7] = by_row @ self.position
         gradient[8] = by_row @ (self.position**2 - 0.5)
-        gradient[9] = by_row @ (noise.variation - self.usual_variation)
+        gradient[9] = by_row @ (noise.variation - trend.usual_variation)
 
     def _by_shape(self, by_place: Array, by_log_scale: Array) -> Array:
         """Derivatives by a shape's free numbers, of those by places and log scales of its components (K, n)."""
@@ -239,7 +277,8 @@ def _fit(likelihood: _Likelihood, start: Array) -> _Fitted:
 
     shape = [OFFSET_BOUNDS] * n_components + [SCALE_BOUNDS] * n_components + [SLOPE_BOUNDS] * (2 * n_components)
     bounds = [*BOUNDS, *shape][: len(start)]
-    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=OPTIONS)
+    options = OPTIONS_OF_MANY if len(likelihood.rows.y) >= MANY_ROWS else OPTIONS
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return _Fitted(likelihood, best.x, likelihood.with_gradient(best.x)[0])
 
 

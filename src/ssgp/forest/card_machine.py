@@ -9,7 +9,9 @@ from ssgp._utils.arrays import Array
 from ssgp.engine.on_card.cards import Card
 from ssgp.engine.on_card.given import rows_given_on
 from ssgp.engine.workers import ProcessWorkers, Workers
+from ssgp.forest.boosted_trees import BinnedRows, TreeRows
 from ssgp.forest.calibration import Components
+from ssgp.forest.card_boosting import CardTreeRows
 from ssgp.forest.card_forest import all_components
 from ssgp.forest.card_nodes import fit_tree
 from ssgp.forest.card_predictor import CardPredictor
@@ -26,6 +28,9 @@ from ssgp.spectrum.objectives import LocalObjective, Objective
 __all__ = ["CardMachine"]
 
 T = TypeVar("T")
+
+# Boosted trees of fewer rows are grown sooner by the processor.
+LEAST_BOOSTED_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,10 @@ class CardMachine:
     def components(self, trees: tuple[SpectralTree, ...], X: Array, n_jobs: int | None) -> Components:
         """Predictions of all levels of trees for standardised rows X (n, d), shape (T levels, n)."""
         return all_components(self.card, trees, X)
+
+    def bin_rows(self, X: Array) -> TreeRows:
+        """Rows X (n, d) in bins, on the card if they are many."""
+        return CardTreeRows(self.card, X) if len(X) >= LEAST_BOOSTED_ROWS else BinnedRows.of(X)
 
     def predictor(self, fitted: FittedForest, n_jobs: int | None) -> CardPredictor:
         """What predicts by a fitted forest."""

@@ -5,14 +5,13 @@ pool all rows, find it in the forest's honest residuals. They are fitted to resi
 noise, so that a correction is never large where the forest is sure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import seconds_of
@@ -20,11 +19,12 @@ from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
 from ssgp.engine.threads import openmp_threads
 from ssgp.engine.tiles import mean_in_order
-from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, grow
+from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, TreeGrower, TreeRows
 from ssgp.saving.contents import made_of, number, tuple_of
 from ssgp.saving.kinds import stored
 
 __all__ = [
+    "BinRows",
     "Correction",
     "Residuals",
     "boosting_threads",
@@ -36,8 +36,8 @@ __all__ = [
     "telling_inputs",
 ]
 
-# Few trees with many leaves: as accurate as many small ones here, and several times as fast to evaluate.
-BOOSTER = {"max_leaf_nodes": 255, "min_samples_leaf": 20, "early_stopping": False}
+# Puts rows into bins, where trees of them are to be grown.
+BinRows = Callable[[Array], TreeRows]
 # Trees of each of several folds.
 ROUNDS, RATE = 25, 0.3
 # Where there is one fold: trees that tell where to start from, and the most there are; as long as doubling their number
@@ -169,38 +169,46 @@ class Boosting:
         Learning rate.
     seed, n_threads : int
         Seed, and threads of large tables.
+    bin_rows : callable
+        What puts the rows into bins.
     """
 
-    def __init__(self, residuals: Residuals, rate: float, seed: int, n_threads: int) -> None:
+    def __init__(
+        self, residuals: Residuals, rate: float, seed: int, n_threads: int, bin_rows: BinRows = BinnedRows.of
+    ) -> None:
         self.residuals, self.rate, self.seed = residuals, rate, seed
         self.n_threads = boosting_threads(len(residuals.error), n_threads)
         # Scaled to a mean of one: splits need a least weight.
         self._weight = residuals.importance / residuals.importance.mean()
         self._inputs = _telling_inputs(residuals, seed) if residuals.X.shape[1] > WIDE else None
-        self._rows = BinnedRows.of(residuals.X if self._inputs is None else residuals.X[:, self._inputs])
-        self._boosters: dict[float, HistGradientBoostingRegressor] = {}
+        self._rows = bin_rows(residuals.X if self._inputs is None else residuals.X[:, self._inputs])
+        self._growers: dict[float, TreeGrower] = {}
 
     def grow(self, n_rounds: int, start: float = 1.0) -> BoostedTrees:
         """So many trees that start from this share of the prediction, with those that were grown before."""
-        new = HistGradientBoostingRegressor(**BOOSTER, learning_rate=self.rate, warm_start=True, random_state=self.seed)  # pyright: ignore[reportArgumentType]
-        booster = self._boosters.setdefault(start, new).set_params(max_iter=n_rounds)
-        with openmp_threads(self.n_threads):
-            trees = grow(booster, self._rows, self.residuals.standardized(start), self._weight)
+        if start not in self._growers:
+            target = self.residuals.standardized(start)
+            self._growers[start] = self._rows.grower(target, self._weight, self.rate, self.seed, self.n_threads)
+        trees = self._growers[start].grow(n_rounds)
         return trees if self._inputs is None else trees.among(self._inputs, self.residuals.X.shape[1])
 
 
-def fit_booster(residuals: Residuals, seed: int, n_threads: int) -> BoostedTrees | None:
+def fit_booster(
+    residuals: Residuals, seed: int, n_threads: int, bin_rows: BinRows = BinnedRows.of
+) -> BoostedTrees | None:
     """Trees that predict residuals in deviations; None where there are too few rows to learn from."""
     if len(residuals.error) < LEAST_ROWS:
         return None
-    return Boosting(residuals, RATE, seed, n_threads).grow(ROUNDS)
+    return Boosting(residuals, RATE, seed, n_threads, bin_rows).grow(ROUNDS)
 
 
-def fit_again(correction: Correction, residuals: Residuals, seed: int, n_threads: int) -> Correction:
+def fit_again(
+    correction: Correction, residuals: Residuals, seed: int, n_threads: int, bin_rows: BinRows = BinnedRows.of
+) -> Correction:
     """The same correction, with as many trees, fitted to other residuals."""
     (trees,) = correction.boosters
     assert isinstance(trees, BoostedTrees)
-    grown = Boosting(residuals, SLOW_RATE, seed, n_threads).grow(trees.n_trees, correction.start)
+    grown = Boosting(residuals, SLOW_RATE, seed, n_threads, bin_rows).grow(trees.n_trees, correction.start)
     return replace(correction, boosters=(grown,))
 
 
@@ -210,19 +218,25 @@ def fit_earlier(
     last_held_out: Residuals,
     seed: int,
     n_threads: int,
+    bin_rows: BinRows = BinnedRows.of,
 ) -> Correction | None:
     """The correction of the last of several folds, those of earlier ones with as many trees, and one share for all.
 
     Of each earlier fold there are the errors to learn from, and those of rows held out.
     """
-    again = [fit_again(correction, learned, seed, n_threads).boosters[0] for learned, _ in earlier]
+    again = [fit_again(correction, learned, seed, n_threads, bin_rows).boosters[0] for learned, _ in earlier]
     held_out = [*(rows for _, rows in earlier), last_held_out]
     _, best = _with_best_share([*again, *correction.boosters], held_out, correction.start, n_threads)
     return best if best.share >= LEAST_SHARE else None
 
 
 def grow_correction(
-    learned: Residuals, held_out: Residuals, seed: int, n_threads: int, seconds: float = inf
+    learned: Residuals,
+    held_out: Residuals,
+    seed: int,
+    n_threads: int,
+    seconds: float = inf,
+    bin_rows: BinRows = BinnedRows.of,
 ) -> Correction | None:
     """The correction with as many trees as rows held out ask for, and the start that is best for them.
 
@@ -234,12 +248,14 @@ def grow_correction(
         Seed and threads.
     seconds : float
         Time there is, infinite for any: within a limit there are no more trees than there is time for, of one start.
+    bin_rows : callable
+        What puts rows into bins.
     """
     if len(learned.error) < LEAST_ROWS:
         return None
     if seconds < inf:
-        return _grow_within(seconds, learned, held_out, seed, n_threads)
-    boosting, n_rounds = Boosting(learned, SLOW_RATE, seed, n_threads), FIRST_ROUNDS
+        return _grow_within(seconds, learned, held_out, seed, n_threads, bin_rows)
+    boosting, n_rounds = Boosting(learned, SLOW_RATE, seed, n_threads, bin_rows), FIRST_ROUNDS
 
     def judged(start: float) -> tuple[float, Correction]:
         return _with_best_share([boosting.grow(n_rounds, start)], [held_out], start, n_threads)
@@ -255,16 +271,16 @@ def grow_correction(
 
 
 def _grow_within(
-    seconds: float, learned: Residuals, held_out: Residuals, seed: int, n_threads: int
+    seconds: float, learned: Residuals, held_out: Residuals, seed: int, n_threads: int, bin_rows: BinRows
 ) -> Correction | None:
     """A correction of as many trees, up to the first number of them, as there are seconds for; None for none."""
     deadline = monotonic() + seconds
     # Binning takes about as long as some trees; rows and trees are as many as a few tell.
     few = learned.first(TIMED_ROWS)
-    per_tree = seconds_of(lambda: Boosting(few, RATE, seed, n_threads).grow(TIMED_ROUNDS)) / TIMED_ROUNDS
+    per_tree = seconds_of(lambda: Boosting(few, RATE, seed, n_threads, bin_rows).grow(TIMED_ROUNDS)) / TIMED_ROUNDS
     if per_tree * max(1.0, len(learned.error) / len(few.error)) * TIMED_ROUNDS > deadline - monotonic():
         return None
-    boosting = Boosting(learned, RATE, seed, n_threads)
+    boosting = Boosting(learned, RATE, seed, n_threads, bin_rows)
     per_tree = seconds_of(lambda: boosting.grow(TIMED_ROUNDS)) / TIMED_ROUNDS
     n_rounds = min(ROUNDS, TIMED_ROUNDS + int((deadline - monotonic()) / per_tree))
     _, best = _with_best_share([boosting.grow(max(TIMED_ROUNDS, n_rounds))], [held_out], 1.0, n_threads)

@@ -9,9 +9,11 @@ import numpy as np
 from ssgp._utils.arrays import Array, Mask
 from ssgp._utils.wide import fewer_if_wide
 from ssgp.engine.tiles import mean_in_order
+from ssgp.forest.boosted_trees import BinnedRows
 from ssgp.forest.calibrating import calibrated_score, fit_calibration
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import (
+    BinRows,
     Correction,
     Residuals,
     fit_again,
@@ -104,6 +106,7 @@ def learn_correction(
     n_threads: int,
     seconds: float = inf,
     ordered: bool = False,
+    bin_rows: BinRows = BinnedRows.of,
 ) -> Correction | None:
     """Boosted trees that correct the trees' common errors, judged on the held-out rows; None where they do not help.
 
@@ -112,12 +115,12 @@ def learn_correction(
     """
     if len(folds) == 1 or ordered:
         learned, held_out = folds[-1].leave_one_out_residuals(level), folds[-1].held_out_residuals(level)
-        correction = grow_correction(learned, held_out, seed, n_threads, seconds / len(folds))
+        correction = grow_correction(learned, held_out, seed, n_threads, seconds / len(folds), bin_rows)
         if correction is None or len(folds) == 1:
             return correction
         residuals = [(fold.leave_one_out_residuals(level), fold.held_out_residuals(level)) for fold in folds[:-1]]
-        return fit_earlier(correction, residuals, held_out, seed, n_threads)
-    boosters = [fit_booster(fold.leave_one_out_residuals(level), seed, n_threads) for fold in folds]
+        return fit_earlier(correction, residuals, held_out, seed, n_threads, bin_rows)
+    boosters = [fit_booster(fold.leave_one_out_residuals(level), seed, n_threads, bin_rows) for fold in folds]
     fitted = [booster for booster in boosters if booster is not None]
     if len(fitted) < len(folds):
         return None
@@ -125,7 +128,13 @@ def learn_correction(
 
 
 def refit_correction(
-    folds: list[Fold], level: int, correction: Correction, seed: int, n_threads: int, ordered: bool = False
+    folds: list[Fold],
+    level: int,
+    correction: Correction,
+    seed: int,
+    n_threads: int,
+    ordered: bool = False,
+    bin_rows: BinRows = BinnedRows.of,
 ) -> Correction:
     """The correction learned from all rows: those of several folds have all been seen, of one those held out join.
 
@@ -135,7 +144,7 @@ def refit_correction(
         return correction
     correction = replace(correction, boosters=correction.boosters[-1:])
     residuals = folds[-1].leave_one_out_residuals(level).joined(folds[-1].held_out_residuals(level))
-    return fit_again(correction, residuals, seed, n_threads)
+    return fit_again(correction, residuals, seed, n_threads, bin_rows)
 
 
 def learn_calibration(folds: list[Fold], level: int, correction: Correction | None, n_threads: int) -> Calibration:

@@ -11,6 +11,7 @@ from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.engine.on_card.cards import find_card
 from ssgp.engine.workers import ProcessWorkers, Workers
 from ssgp.forest.atoms import Atoms
+from ssgp.forest.boosted_trees import BinnedRows, TreeRows
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.fitted import FittedForest, Forest
 from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
@@ -90,6 +91,10 @@ class Machine(Protocol):
         """Predictions of all levels of trees for standardised rows X (n, d), shape (T levels, n)."""
         ...
 
+    def bin_rows(self, X: Array) -> TreeRows:
+        """Rows X (n, d) in bins, where boosted trees are grown on them."""
+        ...
+
     def predictor(self, fitted: FittedForest, n_jobs: int | None) -> Predictor:
         """What predicts by a fitted forest."""
         ...
@@ -145,6 +150,10 @@ class Processor:
     def components(self, trees: tuple[SpectralTree, ...], X: Array, n_jobs: int | None) -> Components:
         """Predictions of all levels of trees for standardised rows X (n, d), in threads."""
         return Forest(trees, Calibration()).all_components(X, n_jobs)
+
+    def bin_rows(self, X: Array) -> TreeRows:
+        """Rows X (n, d) in bins, for scikit-learn's trees."""
+        return BinnedRows.of(X)
 
     def predictor(self, fitted: FittedForest, n_jobs: int | None) -> Predictor:
         """What predicts by a fitted forest, in threads."""

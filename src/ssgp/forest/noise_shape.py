@@ -1,6 +1,6 @@
 """The noise of a row as held-out rows show it: how its scale follows from what the trees say, and its shape."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -44,6 +44,10 @@ class RowNoise:
     disagreement: Array
     variation: Array
     dof: Array
+
+    def rows(self, rows: slice) -> "RowNoise":
+        """The same of a slice of the rows."""
+        return RowNoise(**{field.name: getattr(self, field.name)[..., rows] for field in fields(self)})
 
 
 @stored(

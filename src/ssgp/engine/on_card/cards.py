@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ssgp._utils.devices import WITHOUT_GPU, DeviceError, DeviceName
+from ssgp._utils.devices import WITHOUT_GPU, DeviceName
+from ssgp._utils.machine_errors import DeviceError
 
 __all__ = ["Card", "find_card"]
 

@@ -12,6 +12,9 @@ from ssgp.engine.stacks import stacks_alike
 
 __all__ = ["CardStack", "stack_leaves"]
 
+# Sizes that leaves are padded to, between two powers of two: few stacks take less time than fillers do.
+SIZES_PER_OCTAVE = 4
+
 
 @dataclass(frozen=True)
 class CardStack:
@@ -43,7 +46,7 @@ def stack_leaves(card: Card, starts: Indices, stops: Indices, most_rows: int) ->
     A leaf of more than `most_rows` rows is cut into several stacks.
     """
     alike = np.zeros(len(starts), np.int64)
-    for leaves, first, last, size in stacks_alike(starts, stops, 1, alike, most_rows):
+    for leaves, first, last, size in stacks_alike(starts, stops, 1, alike, most_rows, SIZES_PER_OCTAVE):
         ends = card.send(np.concatenate([first, last], axis=1))
         rows = ends[:, :1] + torch.arange(size, device=ends.device)
         inside = rows < ends[:, 1:]

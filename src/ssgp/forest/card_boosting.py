@@ -1,0 +1,44 @@
+"""Boosted trees of many rows, grown on a card."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ssgp._utils.arrays import Array
+from ssgp.engine.on_card.boosting import CardBooster, TreeLimits
+from ssgp.engine.on_card.cards import Card
+from ssgp.forest.boosted_trees import LEAST_LEAF_ROWS, MOST_LEAVES, BoostedTrees, bin_edges, with_edges
+
+__all__ = ["CardTreeRows"]
+
+
+class CardTreeRows:
+    """Rows X (n, d) that trees are grown on by a card: see `ssgp.forest.boosted_trees.TreeRows`."""
+
+    def __init__(self, card: Card, X: Array) -> None:
+        self._card, self._X, self._edges = card, X, bin_edges(X)
+
+    def grower(self, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> "CardGrower":
+        """What grows trees on the card; nothing of it is random."""
+        limits = TreeLimits(MOST_LEAVES, LEAST_LEAF_ROWS)
+        return CardGrower(CardBooster(self._card, self._X, self._edges, y, weight, rate, limits), self._edges)
+
+
+class CardGrower:
+    """Grows trees on a card, see `ssgp.forest.boosted_trees.TreeGrower`."""
+
+    def __init__(self, booster: CardBooster, edges: Sequence[Array]) -> None:
+        self._booster, self._edges = booster, edges
+
+    def grow(self, n_trees: int) -> BoostedTrees:
+        """So many trees, with those that were grown before."""
+        trees = self._booster.grow(n_trees)
+        by_bin = BoostedTrees(
+            bounds=np.cumsum([0, *(len(tree.feature) for tree in trees)]),
+            feature=np.concatenate([tree.feature for tree in trees]),
+            number=np.concatenate([tree.number for tree in trees]),
+            children=np.concatenate([tree.children for tree in trees]),
+            baseline=self._booster.baseline,
+            n_inputs=len(self._edges),
+        )
+        return with_edges(by_bin, self._edges)

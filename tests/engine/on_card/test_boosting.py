@@ -1,0 +1,91 @@
+"""Boosted trees grown on a card, against scikit-learn's."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from devices import CARD
+from ssgp.engine.on_card import boosting
+from ssgp.engine.on_card.boosting import CardBooster, TreeLimits
+from ssgp.forest import boosted_trees
+from ssgp.forest.boosted_trees import BinnedRows, bin_edges
+from ssgp.forest.card_boosting import CardTreeRows
+
+pytestmark = pytest.mark.card
+
+
+@pytest.fixture
+def rows(rng):
+    """Inputs of many values, of few and of one, a target of sharp and of smooth effects, and weights."""
+    X = rng.normal(size=(6000, 4))
+    X[:, 2], X[:, 3] = rng.integers(0, 7, 6000), 2.0
+    y = np.sin(3 * X[:, 0]) * np.exp(X[:, 1]) + (X[:, 2] == 3) + 0.3 * rng.normal(size=6000)
+    return X, y, rng.uniform(0.5, 2.0, size=6000)
+
+
+def limited(monkeypatch, leaves, least_rows):
+    monkeypatch.setattr(boosted_trees, "MOST_LEAVES", leaves)
+    monkeypatch.setattr(boosted_trees, "LEAST_LEAF_ROWS", least_rows)
+    monkeypatch.setattr("ssgp.forest.card_boosting.MOST_LEAVES", leaves)
+    monkeypatch.setattr("ssgp.forest.card_boosting.LEAST_LEAF_ROWS", least_rows)
+
+
+@pytest.mark.parametrize(("leaves", "least_rows"), [(2, 20), (31, 20), (255, 5), (255, 400)])
+def test_trees_are_scikit_learns(leaves, least_rows, rows, monkeypatch):
+    X, y, weight = rows
+    limited(monkeypatch, leaves, least_rows)
+    theirs = BinnedRows.of(X).grower(y, weight, 0.2, 0, 1).grow(6)
+    ours = CardTreeRows(CARD, X).grower(y, weight, 0.2, 0, 1).grow(6)
+    np.testing.assert_array_equal(ours.bounds, theirs.bounds)
+    # Scikit-learn sums in single precision.
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=2e-6)
+
+
+def test_more_trees_go_on_from_those_there_are(rows):
+    X, y, weight = rows
+    gradually, at_once = (CardTreeRows(CARD, X).grower(y, weight, 0.3, 0, 1) for _ in range(2))
+    gradually.grow(3)
+    one, other = gradually.grow(7), at_once.grow(7)
+    for name in ("bounds", "feature", "number", "children"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_nothing_depends_on_how_many_rows_are_summed_at_once(rows, monkeypatch):
+    X, y, weight = rows
+    whole = CardTreeRows(CARD, X).grower(y, weight, 0.3, 0, 1).grow(3)
+    monkeypatch.setattr(type(CARD), "numbers_at_once", property(lambda card: 1000))
+    parts = CardTreeRows(CARD, X).grower(y, weight, 0.3, 0, 1).grow(3)
+    np.testing.assert_array_equal(parts.number, whole.number)
+
+
+def test_children_sum_to_their_parents(rows):
+    """Of two children one is summed over its rows, and the other is what is left: to the last bit."""
+    X, y, weight = rows
+    bins = np.stack([np.searchsorted(edges, X[:, j]) for j, edges in enumerate(bin_edges(X))], axis=1)
+    growth = boosting._Growth(
+        CARD, CARD.send(bins.astype(np.uint8)), CARD.send(y), CARD.send(weight), 1.0, TreeLimits(16, 20)
+    )
+    at = CARD.fetch(growth._at)
+    for number, node in enumerate(growth._nodes):
+        if node.left < 0:
+            inside = at == number
+            assert CARD.fetch(growth._sums[2, number]).sum(axis=0).tolist() == [inside.sum()] * 4
+            assert node.value == pytest.approx(np.average(y[inside], weights=weight[inside]))
+
+
+def test_a_constant_target_has_one_leaf(rng):
+    X = rng.normal(size=(300, 2))
+    booster = CardBooster(CARD, X, bin_edges(X), np.full(300, 4.0), np.ones(300), 0.3, TreeLimits(31, 20))
+    (tree,) = booster.grow(1)
+    assert booster.baseline == pytest.approx(4.0)
+    assert tree.feature.tolist() == [-1]
+    assert tree.number[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_few_distinct_targets_are_learned_exactly():
+    X = np.repeat(np.arange(4.0), 50)[:, None]
+    y = np.array([1.0, -3.0, 2.5, 0.0])[X[:, 0].astype(int)]
+    trees = CardTreeRows(CARD, X).grower(y, np.ones(200), 1.0, 0, 1).grow(1)
+    np.testing.assert_allclose(trees.predict(X), y, atol=1e-12)
+    peer = HistGradientBoostingRegressor(max_iter=1, learning_rate=1.0, min_samples_leaf=20).fit(X, y)
+    np.testing.assert_allclose(trees.predict(X), peer.predict(X), atol=1e-6)
