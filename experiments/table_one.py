@@ -128,6 +128,6 @@ def _cell(results: Results, table: str, column: str, method: str) -> Cell | None
 
 
 def _judged(ratio: float) -> str:
-    if abs(np.log(ratio)) <= np.log1p(TOLERANCE):
+    if abs(ratio - 1.0) <= TOLERANCE:
         return "as printed"
     return "lower" if ratio < 1.0 else "higher"

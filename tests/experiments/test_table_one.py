@@ -24,7 +24,16 @@ def cells(rows):
 
 @pytest.mark.parametrize(
     ("rmse", "judged"),
-    [(4.73, "as printed"), (5.2, "as printed"), (5.3, "higher"), (4.31, "as printed"), (4.2, "lower")],
+    [
+        (4.73, "as printed"),
+        (5.2, "as printed"),
+        (5.21, "higher"),
+        (5.3, "higher"),
+        (4.31, "as printed"),
+        (4.26, "as printed"),
+        (4.25, "lower"),
+        (4.2, "lower"),
+    ],
 )
 def test_errors_are_judged_by_the_printed_ones(rmse, judged):
     assert cells(ended("aimpeak-joint", "sVBSSGP", rmse)) == {("sVBSSGP", "-joint"): (rmse, judged)}
