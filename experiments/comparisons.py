@@ -10,6 +10,7 @@ from experiments.tables import AUTHORS
 from experiments.update_rule import RULES
 
 __all__ = [
+    "WITHOUT_BLOCKS",
     "by_draws",
     "by_method",
     "deviation",

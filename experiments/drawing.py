@@ -49,10 +49,12 @@ class Drawing:
 
     def caption(self, results: Results) -> str:
         """What it shows, and over how many splits."""
-        splits = {split for rows in self.lines(results).values() for split in rows.values("split")}
-        if len(splits) < 2:
+        numbers = {len(set(rows.values("split"))) for rows in self.lines(results).values() if rows.rows}
+        most = max(numbers, default=0)
+        if most < 2:
             return f"{self.title}: one {self.split}"
-        return f"{self.title}: mean of {len(splits)} {self.split}s{', band: one deviation' if self.banded else ''}"
+        number = f"{most}" if len(numbers) == 1 else f"{min(numbers)} to {most}"
+        return f"{self.title}: mean of {number} {self.split}s{', band: one deviation' if self.banded else ''}"
 
 
 def one_panel() -> tuple[Figure, Axes]:

@@ -78,3 +78,11 @@ def test_linear_time_is_drawn_along_the_dotted_lines():
     slopes = [np.diff(np.log(np.asarray(line.get_xydata())), axis=0) for line in axes.lines]
     assert len(slopes) > 1
     assert all(slope[:, 1] == pytest.approx(slope[:, 0]) for slope in slopes)
+
+
+def test_captions_tell_where_curves_are_means_of_different_numbers_of_seeds():
+    rows = made_up(suite="aimpeak-steps")
+    rows += [row for s in range(3) for row in made_up(suite="aimpeak-joint", method="update rule", split=str(s))]
+    (drawing,) = (drawing for drawing in FIGURES if drawing.name == "rule-methods")
+    assert drawing.caption(Results(rows)).endswith("mean of 1 to 3 seeds")
+    assert drawing.caption(Results(rows[:2])).endswith("one seed")
