@@ -90,8 +90,9 @@ def draws_protect(results: Results) -> Verdict:
         f"r = {gains.most} ends lower": gains.late > 1 + MARGIN,
         f"the effect is larger than on AIMPEAK{there.few if there else ''}": there is not None
         and gains.greatest > there.greatest + MARGIN,
+        "the gap is wider at first than at the end": gains.early > gains.late + MARGIN,
     }
-    stops, goes_on, ends_lower, _ = parts.values()
+    stops, goes_on, ends_lower, *_ = parts.values()
     contrast = stops and (goes_on or ends_lower)
     outcome: Outcome = outcome_of(list(parts.values())) if contrast else "not reproduced"
     listed = "; ".join(f"r = {r} {course}" for r, course in courses.items())

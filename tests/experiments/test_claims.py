@@ -168,7 +168,8 @@ class TestVerdicts:
     @pytest.mark.parametrize(
         ("one", "many", "outcome"),
         [
-            ((9.0, 5.0, 5.5), (8.0, 4.5, 3.0), "reproduced"),
+            ((18.0, 5.0, 5.5), (8.0, 4.5, 3.0), "reproduced"),
+            ((9.0, 5.0, 5.5), (8.0, 4.5, 3.0), "in part"),
             ((9.0, 5.0, 5.5), (8.0, 4.5, 4.8), "in part"),
             ((9.0, 5.0, 5.5), (9.0, 6.0, 5.5), "not reproduced"),
             ((9.0, 5.0, 5.5), (9.0, 5.0, 5.5), "not reproduced"),
@@ -182,6 +183,14 @@ class TestVerdicts:
             for t, error in zip((1, 10, 30), errors, strict=True):
                 rows += made_up(suite="blog", n_draws=r, iteration=t, rmse=error)
         assert draw_verdicts.draws_protect(Results(rows)).outcome == outcome
+
+    def test_overfitting_has_a_gap_that_closes(self):
+        rows = [row for r in (1, 20) for t in (1, 30) for row in made_up(suite="blog", n_draws=r, iteration=t)]
+        for end, word in ((3.1, "yes"), (6.0, "no")):
+            for row, error in zip(rows, (8.0, end, 4.0, 3.0), strict=True):
+                row["rmse"] = error
+            finding = draw_verdicts.draws_protect(Results(rows)).finding
+            assert f"the gap is wider at first than at the end: {word}" in finding
 
     def test_overfitting_tells_the_course_of_each_curve(self):
         rows = [row for r in (1, 20) for t in (1, 10, 30) for row in made_up(suite="blog", n_draws=r, iteration=t)]
