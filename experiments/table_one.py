@@ -113,13 +113,14 @@ def _printed(table: str, method: str) -> float:
 
 
 def _cell(results: Results, table: str, column: str, method: str) -> Cell | None:
-    errors = random_splits(ended(results, table + column, method)).values("rmse")
+    rows = random_splits(ended(results, table + column, method))
+    errors, splits, unit = rows.values("rmse"), set(rows.values("split")), UNIT.get(table)
     if not errors:
         return None
-    unit = UNIT.get(table)
     ours, theirs = float(np.mean(errors)), _printed(table, method)
     if unit is not None:
-        of_unit = random_splits(ended(results, table + column, unit)).values("rmse")
+        others = random_splits(ended(results, table + column, unit)).rows
+        of_unit = [row["rmse"] for row in others if row["split"] in splits]
         if not of_unit:
             return None
         ours, theirs = ours / float(np.mean(of_unit)), theirs / PAPER[table, unit]

@@ -44,9 +44,18 @@ def test_on_airline_ratios_count():
     rows += ended("airline", "DTC+", 99.0, split="4")
     found = cells(rows)
     assert found["sVBSSGP", "-joint"] == (17.0, "as printed")
-    assert found["sVBSSGP", ""] == (30.0, "lower")
     # Of the same split.
+    assert found["sVBSSGP", ""] == (30.0, "higher")
     assert found["DTC+", "-joint"] == (30.0, "unit")
+
+
+def test_ratios_are_of_the_splits_that_a_method_has():
+    rows = ended("airline-joint", "sVBSSGP", 20.0) + ended("airline-joint", "sVBSSGP", 20.0, split="1")
+    rows += ended("airline", "DTC+", 30.0) + ended("airline", "DTC+", 90.0, split="1")
+    rows += made_up(suite="airline-joint", method="PIC+", gamma=None, rmse=25.0)
+    found = cells(rows)
+    assert found["PIC+", "-joint"] == (25.0, "as printed")
+    assert found["sVBSSGP", "-joint"] == (20.0, "lower")
 
 
 def test_methods_without_blocks_are_the_same_under_both_protocols():
