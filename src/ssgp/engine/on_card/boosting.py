@@ -4,8 +4,8 @@ The trees are those of scikit-learn's histogram boosting: whichever leaf gains m
 that may still be cut are cut at once, level by level, and the best of these cuts are kept.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import floor, inf, log2
 
@@ -92,37 +92,8 @@ class CardBooster:
         return self._trees[:n_trees]
 
 
-@dataclass
-class _Node:
-    """A node of a growing tree, which is a leaf until its best cut has been made.
-
-    Attributes
-    ----------
-    value : float
-        What its rows are predicted.
-    gain : float
-        Gain of its best cut.
-    feature, last_bin : int
-        That cut.
-    left_is_smaller : bool
-        Which side of it has fewer rows.
-    parent : int
-        Number of the parent, -1 for the root.
-    left : int
-        Number of the left child, which the right one follows; -1 where the cut has not been made.
-    """
-
-    value: float
-    gain: float
-    feature: int
-    last_bin: int
-    left_is_smaller: bool
-    parent: int
-    left: int = field(default=-1)
-
-
 class _Growth:
-    """The growth of one tree.
+    """The growth of one tree, whose nodes are leaves until their best cuts have been made.
 
     Parameters
     ----------
@@ -139,128 +110,108 @@ class _Growth:
     def __init__(
         self, card: Card, bins: Tensor, target: Tensor, weight: Tensor, rate: float, limits: TreeLimits
     ) -> None:
-        self.card, self.rate, self.limits, self._bins = card, rate, limits, bins
+        self.card, self.limits, self._bins = card, limits, bins
         moment = weight * target
         largest = torch.stack([moment.abs().max(), weight.max()])
         bits = [SUM_BITS - log2(len(bins) * max(value, 1e-300)) for value in card.fetch(largest).tolist()]
-        self._moment_unit, self._weight_unit = (2.0 ** floor(-number) for number in bits)
-        self._moment = torch.round(moment / self._moment_unit).long()
-        self._weight = torch.round(weight / self._weight_unit).long()
-        self._one = torch.ones_like(self._moment)
-        # The node of every row, and sums over the rows of all nodes: moments, weights and counts, (3, nodes, 256, d).
-        self._at = torch.zeros_like(self._moment)
+        units = [*(2.0 ** -floor(number) for number in bits), 1.0]
+        # What is summed over rows: moments and weights in their units, and the number of rows.
+        self._summed = [torch.round(moment / units[0]).long(), torch.round(weight / units[1]).long()]
+        self._summed.append(torch.ones_like(self._summed[0]))
+        self._units, self._rate = card.send(np.array(units))[:, None, None, None], rate
+        least = card.send(np.array([-inf, LEAST_WEIGHT, limits.least_rows]))
+        self._least = least[:, None, None, None]
+        # The node of every row and, of every node, its value, the gain of its best cut, that cut's input and last bin
+        # on the left, its parent, and its left child, which the right one follows: -1 where the cut is not made.
+        self._at = torch.zeros_like(self._summed[0])
+        self._value, self._gain = list[float](), list[float]()
+        self._feature, self._last_bin, self._parent, self._left = list[int](), list[int](), list[int](), list[int]()
         rows = torch.arange(len(bins), device=bins.device)
-        self._sums = self._histograms(rows, torch.zeros_like(rows), 1)
-        self._nodes: list[_Node] = []
-        self._add_nodes([-1], self._sums)
-        while level := self._to_cut():
+        self._add_nodes([-1], rows, torch.zeros_like(rows))
+        while level := [node for node in self._best_cuts() if self._left[node] < 0]:
             self._cut(level)
+
+    def _best_cuts(self) -> list[int]:
+        """Nodes that are cut if whichever gains most is always next, as far as gains are known, in that order."""
+        gain, left, cut = self._gain, self._left, list[int]()
+        waiting = [(-gain[0], 0)]
+        while waiting and len(cut) < self.limits.most_leaves - 1:
+            lost, node = heappop(waiting)
+            if lost >= 0.0:
+                break
+            cut.append(node)
+            child = left[node]
+            if child >= 0:
+                heappush(waiting, (-gain[child], child))
+                heappush(waiting, (-gain[child + 1], child + 1))
+        return cut
+
+    def _cut(self, level: list[int]) -> None:
+        """Make the best cuts of some nodes, each of which gets two children."""
+        first, device = len(self._gain), self._at.device
+        cuts = self.card.send(np.array([level, [self._feature[i] for i in level], [self._last_bin[i] for i in level]]))
+        slots = torch.full((first,), -1, dtype=torch.int64, device=device)
+        slots[cuts[0]] = torch.arange(len(level), device=device)
+        slot = slots[self._at]
+        rows = torch.nonzero(slot >= 0)[:, 0]
+        slot = slot[rows]
+        right = self._bins[rows, cuts[1][slot]] > cuts[2][slot]
+        child = 2 * slot + right
+        self._at[rows] = first + child
+        for i, node in enumerate(level):
+            self._left[node] = first + 2 * i
+        self._add_nodes([node for node in level for _ in range(2)], rows, child)
+
+    def _add_nodes(self, parents: list[int], rows: Tensor, slot: Tensor) -> None:
+        """New nodes with these parents, of which these rows are in the slot-th ones."""
+        found = self.card.fetch(self._best_cuts_of(self._histograms(rows, slot, len(parents))))
+        self._value += found[0].tolist()
+        self._gain += found[1].tolist()
+        self._feature += found[2].astype(int).tolist()
+        self._last_bin += found[3].astype(int).tolist()
+        self._parent += parents
+        self._left += [-1] * len(parents)
 
     def _histograms(self, rows: Tensor, slot: Tensor, n_slots: int) -> Tensor:
         """Sums over some rows, each of which belongs to one of so many slots: shape (3, slots, 256, d)."""
         n_inputs = self._bins.shape[1]
-        sums = self._moment.new_zeros((3, n_slots * BINS, n_inputs))
-        for part, own in zip(self._chunks(rows), self._chunks(slot), strict=True):
+        sums = self._at.new_zeros((3, n_slots * BINS, n_inputs))
+        at_once = max(1, self.card.numbers_at_once // n_inputs)
+        for part, own in zip(rows.split(at_once), slot.split(at_once), strict=True):
             place = BINS * own[:, None] + self._bins[part]
-            for total, values in zip(sums, (self._moment, self._weight, self._one), strict=True):
+            for total, values in zip(sums, self._summed, strict=True):
                 total.scatter_add_(0, place, values[part, None].expand(-1, n_inputs))
         return sums.unflatten(1, (n_slots, BINS))
 
-    def _chunks(self, values: Tensor) -> tuple[Tensor, ...]:
-        return values.split(max(1, self.card.numbers_at_once // self._bins.shape[1]))
-
-    def _to_cut(self) -> list[int]:
-        """Nodes that are cut next: the best of all cuts, as far as they are known, that have not been made."""
-        return [number for number in self._best_cuts() if self._nodes[number].left < 0]
-
-    def _best_cuts(self) -> Iterator[int]:
-        """Nodes that are cut if whichever gains most is always next, in that order."""
-        waiting: list[tuple[float, int]] = []
-
-        def wait(number: int) -> None:
-            if self._nodes[number].gain > 0.0:
-                heappush(waiting, (-self._nodes[number].gain, number))
-
-        wait(0)
-        for _ in range(self.limits.most_leaves - 1):
-            if not waiting:
-                return
-            number = heappop(waiting)[1]
-            yield number
-            if self._nodes[number].left >= 0:
-                wait(self._nodes[number].left)
-                wait(self._nodes[number].left + 1)
-
-    def _cut(self, level: list[int]) -> None:
-        """Make the best cuts of some nodes, each of which gets two children."""
-        nodes, first = [self._nodes[number] for number in level], len(self._nodes)
-        columns = ([node.feature, node.last_bin, node.left_is_smaller] for node in nodes)
-        cuts = self.card.send(np.array(list(columns), np.int64))
-        slots = torch.full((first,), -1, dtype=torch.int64, device=self._at.device)
-        parents = self.card.send(np.array(level, np.int64))
-        slots[parents] = torch.arange(len(level), device=slots.device)
-        slot = slots[self._at]
-        rows = torch.nonzero(slot >= 0)[:, 0]
-        slot = slot[rows]
-        feature, last_bin, left_is_smaller = cuts[slot].unbind(1)
-        right = self._bins[rows, feature] > last_bin
-        self._at[rows] = first + 2 * slot + right
-        # Of both children's sums those of the smaller are taken: the other's are what is left of the parent's.
-        in_smaller = right != left_is_smaller.bool()
-        smaller = self._histograms(rows[in_smaller], slot[in_smaller], len(level))
-        larger = self._sums[:, parents] - smaller
-        left = torch.where(cuts[:, 2].bool()[:, None, None], smaller, larger)
-        both = torch.stack([left, smaller + larger - left], dim=2).flatten(1, 2)
-        self._sums = torch.cat([self._sums, both], dim=1)
-        for i, node in enumerate(nodes):
-            node.left = first + 2 * i
-        self._add_nodes([number for number in level for _ in range(2)], both)
-
-    def _add_nodes(self, parents: list[int], sums: Tensor) -> None:
-        """New nodes with these parents and sums."""
-        for parent, row in zip(parents, self.card.fetch(self._best_cut_of(sums)).tolist(), strict=True):
-            value, gain, feature, last_bin, left_is_smaller = row
-            self._nodes.append(_Node(value, gain, int(feature), int(last_bin), bool(left_is_smaller), parent))
-
-    def _best_cut_of(self, sums: Tensor) -> Tensor:
-        """Value, gain, input, last bin on the left and which side is smaller, of nodes of these sums: shape (k, 5)."""
-        left = sums.cumsum(dim=2)
+    def _best_cuts_of(self, sums: Tensor) -> Tensor:
+        """Value, gain, input and last bin on the left of k nodes with these sums, shape (4, k)."""
+        left = sums.cumsum(dim=2) * self._units
         whole = left[:, :, -1:]
         right = whole - left
-        (moment, moment_left, moment_right), (weight, weight_left, weight_right) = (
-            [part[i].double() * unit for part in (whole, left, right)]
-            for i, unit in enumerate((self._moment_unit, self._weight_unit))
-        )
-        enough = (torch.minimum(left[2], right[2]) >= self.limits.least_rows) & (
-            torch.minimum(weight_left, weight_right) >= LEAST_WEIGHT
-        )
-        gains = moment_left**2 / weight_left + moment_right**2 / weight_right - moment**2 / weight
-        gain, place = torch.where(enough, gains, -inf).flatten(1).max(dim=1)
-        n_inputs = sums.shape[3]
-        left_is_smaller = left[2].flatten(1).gather(1, place[:, None])[:, 0] * 2 < whole[2, :, 0, 0]
-        value = self.rate * (moment / weight)[:, 0, 0]
-        return torch.stack([value, gain, place % n_inputs, place // n_inputs, left_is_smaller], dim=1)
+        enough = (torch.minimum(left, right) >= self._least).all(dim=0)
+        score = left[0] ** 2 / left[1] + right[0] ** 2 / right[1]
+        best, place = torch.where(enough, score, -inf).flatten(1).max(dim=1)
+        moment, weight = whole[0, :, 0, 0], whole[1, :, 0, 0]
+        mean, n_inputs = moment / weight, sums.shape[3]
+        return torch.stack([self._rate * mean, best - moment * mean, place % n_inputs, place // n_inputs])
 
     def values_of_rows(self) -> Tensor:
         """What the tree predicts of the rows, shape (n,)."""
-        kept, value = set(self._best_cuts()), np.empty(len(self._nodes))
-        for number, node in enumerate(self._nodes):
+        cut, value = set(self._best_cuts()), np.array(self._value)
+        for node, parent in enumerate(self._parent):
             # Below a cut that is not kept all are of one leaf.
-            of_leaf = node.parent >= 0 and node.parent not in kept
-            value[number] = value[node.parent] if of_leaf else node.value
+            if parent >= 0 and parent not in cut:
+                value[node] = value[parent]
         return self.card.send(value)[self._at]
 
     def tree(self) -> GrownTree:
         """The tree of the cuts that are kept."""
-        cuts = list(self._best_cuts())
-        numbers, feature = {0: 0}, np.full(2 * len(cuts) + 1, -1, np.int32)
-        children = np.zeros((len(feature), 2), np.uint32)
-        for i, cut in enumerate(cuts):
-            left = self._nodes[cut].left
-            numbers[left], numbers[left + 1] = 2 * i + 1, 2 * i + 2
-            feature[numbers[cut]], children[numbers[cut]] = self._nodes[cut].feature, (2 * i + 1, 2 * i + 2)
-        number = np.empty(len(feature))
-        for node, place in numbers.items():
-            found = self._nodes[node]
-            number[place] = found.value if feature[place] < 0 else found.last_bin
+        cut = self._best_cuts()
+        nodes = np.array([0, *(child for node in cut for child in (self._left[node], self._left[node] + 1))])
+        place = {node: i for i, node in enumerate(nodes.tolist())}
+        inside = [place[node] for node in cut]
+        feature, number = np.full(len(nodes), -1, np.int32), np.array(self._value)[nodes]
+        children = np.zeros((len(nodes), 2), np.uint32)
+        feature[inside], number[inside] = np.array(self._feature)[cut], np.array(self._last_bin)[cut]
+        children[inside] = 1 + np.arange(2 * len(cut)).reshape(-1, 2)
         return GrownTree(feature, number, children)
