@@ -169,6 +169,39 @@ def test_mixed_types_and_names_that_are_there_twice_are_named():
         TableEncoder().fit(pa.table({"c": [1, 2]}), [1.0])
 
 
+def test_a_row_of_a_table_alone_is_told_how_to_be_a_table():
+    encoder = TableEncoder().fit(pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}))
+    row = pd.DataFrame({"a": [1], "b": ["x"]})
+    with pytest.raises(ValueError, match=r"got Series: a row of a pandas table is table\.iloc\[\[0\]\]"):
+        encoder.transform(row.iloc[0])
+    with pytest.raises(ValueError, match=r"got LazyFrame; collect\(\) it first"):
+        TableEncoder().fit(pl.LazyFrame({"a": [1], "b": ["x"]}))
+
+
+def test_pandas_columns_of_its_own_types_are_those_they_stand_for():
+    numbers = pd.Series([1.0, 7.0, 3.0, 9.0, 5.0, 0.0])
+    months = pd.Series(pd.to_datetime([f"2024-{month:02d}-01" for month in (1, 7, 3, 9, 5, 1)]))
+    own = pd.DataFrame(
+        {
+            "bin": pd.cut(numbers, [-1, 2, 6, 10]),
+            "month": months.dt.to_period("M"),
+            "often_zero": numbers.where(numbers > 4, 0).astype(pd.SparseDtype(float, 0.0)),
+        }
+    )
+    usual = pd.DataFrame(
+        {
+            "bin": pd.Categorical.from_codes([0, 2, 1, 2, 1, 0], ["(-1, 2]", "(2, 6]", "(6, 10]"], ordered=True),
+            "month": months,
+            "often_zero": numbers.where(numbers > 4, 0),
+        }
+    )
+    encoder, expected = TableEncoder().fit(own), TableEncoder().fit(usual)
+    assert encoder.describe() == expected.describe()
+    assert encoder.columns_[0].describe() == "3 categories as their places in the order"
+    np.testing.assert_array_equal(encoder.transform(own), expected.transform(usual))
+    np.testing.assert_array_equal(encoder.transform(own[:1]), expected.transform(usual[:1]))
+
+
 def test_names_of_features_are_different():
     encoder = TableEncoder().fit(pa.table({"a": ["b", "c", None], "a_b": [1, 2, 3], "a_missing": [1, 2, 4]}))
     assert list(encoder.get_feature_names_out()) == ["a_b", "a_c", "a_missing", "a_b_2", "a_missing_2"]

@@ -48,6 +48,72 @@ def test_text_is_what_it_says(texts, how, values):
     assert found.values.to_pylist() == values
 
 
+def test_numbers_may_have_decimal_commas():
+    numbers = [1.5, -2.0, 0.125, 1250.5, 12345678.25, *np.arange(20, 60) / 4]
+    texts = [f"{number:,.3f}".translate(str.maketrans(",.", ".,")) for number in numbers]
+    found = reading([*texts, "?"])
+    assert (found.how, found.n_unreadable, found.example) == ("numbers with decimal commas", 1, "?")
+    assert found.values.to_pylist() == [*numbers, None]
+    with_euros = reading([f"{text} \N{EURO SIGN}" for text in texts])
+    assert with_euros.values.to_pylist() == numbers
+
+
+def test_commas_between_thousands_stay_what_they_are():
+    texts = [f"{number:,}" for number in range(1000, 90_000, 1000)]
+    assert reading(texts).how == "numbers"
+    assert reading(texts).values.to_pylist() == [*map(float, range(1000, 90_000, 1000))]
+    # Points in groups of three are no thousands without a comma among the values, and versions are none at all.
+    assert reading([f"1.{number}.000" for number in range(100, 150)]) is None
+
+
+def test_times_of_day_are_those_that_arrow_finds_in_a_file():
+    minutes = range(0, 24 * 60, 7)
+    texts = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in minutes]
+    found = reading([*texts, "closed"])
+    assert (found.how, found.n_unreadable, found.example) == ("times of day", 1, "closed")
+    from_file = csv.read_csv(io.BytesIO("\n".join(["t", *texts]).encode())).column("t")
+    assert found.values.drop_null().cast(from_file.type).to_pylist() == from_file.to_pylist()
+    assert reading(["13:45:10.250", "00:00:00"]).how == "times of day"
+    assert reading(["25:00", "12:61"]) is None
+
+
+def test_a_table_of_text_is_that_of_a_csv_file_in_german():
+    rng = np.random.default_rng(0)
+    price, minute = rng.uniform(0, 5000, N_ROWS).round(2), rng.integers(0, 24 * 60, N_ROWS)
+    parsed = pa.table({"price": price, "at": pa.array(minute * 60, pa.int32()).cast(pa.time32("s"))})
+    text = pd.DataFrame(
+        {
+            "price": [f"{p:,.2f}".translate(str.maketrans(",.", ".,")) for p in price],
+            "at": [f"{m // 60:02d}:{m % 60:02d}" for m in minute],
+        }
+    )
+    encoder, other = ssgp.TableEncoder(), ssgp.TableEncoder()
+    with pytest.warns(UserWarning, match="'price' is text that reads as numbers with decimal commas, but for 1 of 300"):
+        encoder.fit(text.assign(price=["?", *text["price"][1:]]))
+    np.testing.assert_array_equal(encoder.fit_transform(text), other.fit_transform(parsed))
+    assert encoder.describe() == other.describe()
+    for new in (text[:3], parsed.slice(0, 3), pa.table(parsed).slice(0, 3)):
+        np.testing.assert_array_equal(encoder.transform(new), other.transform(parsed.slice(0, 3)))
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (
+            [f"{1 + i % 12}/{1 + i // 12 % 12}/2024" for i in range(60)],
+            "'1/1/2024', and nothing tells days from months",
+        ),
+        ([f"{1 + i % 28}/{1 + i % 12}/24" for i in range(60)], "'1/1/24', and years of two digits are not read"),
+    ],
+)
+def test_dates_that_are_taken_for_text_are_told(texts, told):
+    day_and_size = pd.DataFrame({"day": texts, "size": np.arange(60.0)})
+    with pytest.warns(UserWarning, match=told):
+        ssgp.TableEncoder().fit(day_and_size, day_and_size["size"])
+    # Said by the user, there is nothing to tell.
+    ssgp.TableEncoder(kinds={"day": "category"}).fit(day_and_size, day_and_size["size"])
+
+
 def test_times_in_a_zone_are_the_same_instants():
     found = reading(["2024-01-01T00:30:00Z", "2024-01-01T02:30:00+02:00"])
     assert found.how == "times with a time zone"
@@ -151,7 +217,7 @@ def test_few_values_that_are_no_numbers_are_told_and_missing(tmp_path):
     again = ssgp.load(tmp_path / "encoder")
     assert again.text_columns == encoder.text_columns == ["day", "size"]
     np.testing.assert_array_equal(again.transform(X[:7]), encoded[:7])
-    with pytest.raises(ValueError, match="column 'size' held numbers in fit and holds text"):
+    with pytest.raises(ValueError, match=r"column 'size' held numbers in fit and holds text .*, such as"):
         again.transform(X.assign(size="large"))
 
 
@@ -168,7 +234,7 @@ def test_a_row_alone_has_the_gap_that_it_has_among_others():
         np.testing.assert_array_equal(encoder.transform(X[7:8]), among_others[7:8])
     # Where fit has seen numbers alone, text is refused.
     of_numbers = ssgp.TableEncoder().fit(table())
-    with pytest.raises(ValueError, match="column 'size' held numbers in fit and holds text"):
+    with pytest.raises(ValueError, match=r"column 'size' held numbers in fit and holds text .*, such as"):
         of_numbers.transform(X[7:8])
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "named_arrow_errors",
     "needs_encoding",
     "numbers",
+    "pandas_column",
     "selected_rows",
     "texts",
     "to_table",
@@ -46,7 +47,8 @@ def to_table(X: Any) -> pa.Table:  # noqa: ANN401
     """A pandas, polars or Arrow table, or an array of numbers (its columns x0, x1, ...), as an Arrow table."""
     table = _from_array(X) if is_array(X) else _from_table(X)
     if not isinstance(table, pa.Table):
-        raise ValueError(f"X must be a table or an array of rows and columns, got {type(X).__name__}")
+        remedy = "; collect() it first" if hasattr(X, "collect") else ""
+        raise ValueError(f"X must be a table or an array of rows and columns, got {type(X).__name__}{remedy}")
     name, times = Counter(table.column_names).most_common(1)[0] if table.num_columns else ("", 0)
     if times > 1:
         raise ValueError(f"X has {times} columns called {name!r}; names must be different")
@@ -79,6 +81,11 @@ def selected_rows(X: Any, chosen: Mask) -> Any:  # noqa: ANN401
 def _from_table(X: Any) -> Any:  # noqa: ANN401
     if isinstance(X, pa.Table):
         return X
+    if hasattr(X, "to_frame") and len(getattr(X, "shape", ())) == 1:
+        raise ValueError(
+            f"X must be a table or an array of rows and columns, got {type(X).__name__}: a row of a pandas table is "
+            "table.iloc[[0]], and a column table[['name']]"
+        )
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns"):
         return _from_pandas(X)
     if hasattr(X, "to_arrow"):
@@ -97,12 +104,24 @@ def _from_pandas(X: Any) -> pa.Table:  # noqa: ANN401
     arrays = []
     for i, name in enumerate(X.columns):
         try:
-            arrays.append(pa.array(X.iloc[:, i], from_pandas=True))
+            arrays.append(pandas_column(X.iloc[:, i]))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise ValueError(
                 f"column {str(name)!r} has values of several types ({error}); make them all strings or all numbers"
             ) from error
     return pa.Table.from_arrays(arrays, names=[str(name) for name in X.columns])
+
+
+def pandas_column(values: Any) -> Any:  # noqa: ANN401
+    """A pandas column as an array of Arrow: periods as the times at which they begin, bins as their text."""
+    kind = type(values.dtype).__name__
+    if kind == "PeriodDtype":
+        values = values.dt.to_timestamp()
+    elif kind == "SparseDtype":
+        values = values.sparse.to_dense()
+    elif kind == "CategoricalDtype" and type(values.dtype.categories.dtype).__name__ == "IntervalDtype":
+        values = values.cat.rename_categories(str)
+    return pa.array(values, from_pandas=True)
 
 
 def _from_array(X: Any) -> Any:  # noqa: ANN401

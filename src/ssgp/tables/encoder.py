@@ -23,11 +23,13 @@ from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.donors import Donors, n_donors
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
 from ssgp.tables.encodings import ColumnEncoding, Dropped, Number, OneHot, Ordinal, TargetMeans, Time, unknown_values
-from ssgp.tables.input_warnings import tell_unknown, tell_unreadable
-from ssgp.tables.text_reading import ORDERS, READINGS, read_as, read_text
+from ssgp.tables.input_warnings import tell_unknown, tell_unreadable, warn_of_unread_dates
+from ssgp.tables.text_reading import ORDERS, READINGS, read_as, read_text, unread_dates
 
 __all__ = ["TableEncoder"]
 
+# Characters of a value that an error shows.
+LONGEST_EXAMPLE = 40
 # Settings that files of earlier versions have not, and what they were.
 ADDED_SETTINGS = (("dates", "auto"), ("kept_rows", 500))
 
@@ -383,8 +385,11 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         if family(column.type) == "text" and expected in READINGS:
             column = self._read_again(column, name, told)
         if family(column.type) not in (expected, "nothing"):
+            example = (
+                f", such as {str(column.drop_null()[0])[:LONGEST_EXAMPLE]!r}" if family(column.type) == "text" else ""
+            )
             raise ValueError(
-                f"column {name!r} held {expected} in fit and holds {family(column.type)} ({column.type}) now"
+                f"column {name!r} held {expected} in fit and holds {family(column.type)} ({column.type}){example} now"
             )
         return column
 
@@ -467,7 +472,9 @@ def _read_texts(table: pa.Table, kinds: dict[str, str], dates: str) -> tuple[pa.
         if family(field.type) != "text" or pa.types.is_dictionary(field.type) or chosen not in (None, "time"):
             continue
         reading = read_text(table.column(i), dates)
-        if reading is None or (chosen == "time" and reading.how == "numbers"):
+        if reading is None and (unread := unread_dates(table.column(i))):
+            warn_of_unread_dates(field.name, *unread)
+        if reading is None or (chosen == "time" and family(reading.values.type) == "numbers"):
             continue
         tell_unreadable(field.name, reading)
         table = table.set_column(i, field.name, reading.values)

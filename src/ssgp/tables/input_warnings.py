@@ -7,9 +7,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 from ssgp._utils.warning import warn_user
-from ssgp.tables.text_reading import TextReading
+from ssgp.tables.text_reading import ORDERS, TextReading
 
-__all__ = ["Told", "collected", "tell_all", "tell_unknown", "tell_unreadable", "told_once", "untold"]
+__all__ = [
+    "Told",
+    "collected",
+    "tell_all",
+    "tell_unknown",
+    "tell_unreadable",
+    "told_once",
+    "untold",
+    "warn_of_unread_dates",
+]
 
 
 @dataclass
@@ -120,12 +129,21 @@ def tell_unknown(counts: Mapping[str, int], n_rows: int, filled: bool) -> None:
         _warn_of_unknown(counts, n_rows, filled)
 
 
+def warn_of_unread_dates(name: str, reason: str, example: str) -> None:
+    """Warn of text that reads as dates and is learned from as text."""
+    if "months" in reason:
+        remedy = "dates='dayfirst' or 'monthfirst' of a TableEncoder (--dates) says which are first"
+    else:
+        remedy = "write years in full, or give times"
+    warn_user(f"column {name!r} has dates such as {example!r}, and {reason}: it is taken for text; {remedy}")
+
+
 def _warn_of_unreadable(name: str, reading: TextReading) -> None:
-    what = "numbers" if reading.how == "numbers" else "times"
+    what = "times" if reading.how in ORDERS else reading.how
     warn_user(
         f"column {name!r} is text that reads as {what}, but for {reading.n_unreadable:,} of {reading.n_present:,} "
         f"values ({reading.n_unreadable / reading.n_present:.2%}), such as {reading.example!r}, which are taken as "
-        f"missing; kinds={{{name!r}: 'category'}} takes the text as it is"
+        f"missing; kinds={{{name!r}: 'category'}} of a TableEncoder (--kind) takes the text as it is"
     )
 
 

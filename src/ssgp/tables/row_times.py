@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ssgp._utils.arrays import Array
-from ssgp.tables.arrow_columns import Column, family, instants, numbers
+from ssgp.tables.arrow_columns import Column, family, instants, numbers, pandas_column
 from ssgp.tables.encodings import MISSING_TIME
 from ssgp.tables.text_reading import ORDERS, read_text
 from ssgp.tables.usual_types import with_usual_types
@@ -53,7 +53,7 @@ def time_column(values: Any, name: str) -> Column:  # noqa: ANN401
         values = values.astype(f"{values.dtype.kind}8[s]")
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
-            values = pa.array(values, from_pandas=True)
+            values = pandas_column(values) if hasattr(values, "dt") else pa.array(values, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise ValueError(f"{name} has values that are no times, dates or numbers: {error}") from error
     return with_usual_types(pa.table({name: values})).column(0)

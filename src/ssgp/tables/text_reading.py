@@ -9,19 +9,24 @@ import pyarrow as pa
 
 from ssgp._utils.arrays import Mask
 from ssgp.tables.arrow_columns import Column, compute
-from ssgp.tables.time_texts import ORDERS, order_parts, parsed_times
+from ssgp.tables.time_texts import ORDERS, SHORT_YEAR, order_parts, parsed_clocks, parsed_times
 
-__all__ = ["ORDERS", "READINGS", "TextReading", "read_as", "read_text"]
+__all__ = ["ORDERS", "READINGS", "TextReading", "read_as", "read_text", "unread_dates"]
 
+DECIMAL_COMMAS = "numbers with decimal commas"
 # All ways to read text.
-READINGS = ("numbers", "times", "times with a time zone", *ORDERS)
+READINGS = ("numbers", DECIMAL_COMMAS, "times", "times with a time zone", "times of day", *ORDERS)
 
 # Codes such as 007 are names, and no numbers; 1,250.50, $3 and 12 % are numbers.
 PLAIN = r"(?:[1-9]\d*|0)?(?:\.\d*)?(?:[eE][+-]?\d+)?"
 IN_THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?"
+WITH_COMMA = r"(?:[1-9]\d{0,2}(?:\.\d{3})+|[1-9]\d*|0)?(?:,\d*)?(?:[eE][+-]?\d+)?"
 CURRENCY = "[$\N{EURO SIGN}\N{POUND SIGN}\N{YEN SIGN}]"
-NUMBER = rf"^(?P<sign>[+-]?)(?P<before>{CURRENCY}?) ?(?P<digits>{PLAIN}|{IN_THOUSANDS}) ?(?P<after>(?:%|{CURRENCY})?)$"
-DIGIT_FIRST = r"^\.?\d"
+NUMBER, NUMBER_WITH_COMMA = (
+    rf"^(?P<sign>[+-]?)(?P<before>{CURRENCY}?) ?(?P<digits>{digits}) ?(?P<after>(?:%|{CURRENCY})?)$"
+    for digits in (f"{PLAIN}|{IN_THOUSANDS}", WITH_COMMA)
+)
+DIGIT_FIRST = r"^[.,]?\d"
 PERCENT = "%"
 DATE = r"\d{4}-\d{2}-\d{2}"
 CLOCK = r"[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
@@ -61,16 +66,34 @@ class TextReading:
 def read_text(column: Column, dates: str) -> TextReading | None:
     """Text as numbers or times, None where it reads as neither.
 
-    All but a twentieth of the values have to be. `dates` is one of `ORDERS`, or "auto" where
-    days beyond the twelfth, or dots, tell which it is.
+    All but a twentieth of the values have to be; the way that leaves the fewest is taken. `dates` is one of `ORDERS`,
+    or "auto" where days beyond the twelfth, or dots, tell which it is.
     """
     texts = _Texts(column)
     if not texts.n_present:
         return None
     orders = texts.possible_orders() if dates == "auto" else [dates]
-    ways = ["numbers", "times", "times with a time zone", *(orders if len(orders) == 1 else [])]
-    readings = (texts.read(how) for how in ways)
-    return next((reading for reading in readings if reading is not None and texts.accepts(reading)), None)
+    best = None
+    for how in [*READINGS[: -len(ORDERS)], *(orders if len(orders) == 1 else [])]:
+        reading = texts.read(how)
+        if reading is None or not texts.accepts(reading) or (best and best.n_unreadable <= reading.n_unreadable):
+            continue
+        best = reading
+        if not best.n_unreadable:
+            break
+    return best
+
+
+def unread_dates(column: Column) -> tuple[str, str] | None:
+    """Why text that reads as dates is not taken for these, and one of them; None where it does not read so."""
+    texts = _Texts(column)
+    if not texts.n_present:
+        return None
+    orders = texts.possible_orders()
+    reading = texts.read(orders[0]) if len(orders) > 1 else None
+    if reading is not None and texts.accepts(reading):
+        return "nothing tells days from months", texts.first_like(reading.values)
+    return texts.with_short_years()
 
 
 def read_as(column: Column, how: str, gaps: bool = False) -> TextReading | None:
@@ -114,7 +137,7 @@ class _Texts:
     def read(self, how: str) -> TextReading | None:
         """All values, read in one way; None where none is such text, or a date that there is not."""
         try:
-            values, readable = self._numbers() if how == "numbers" else self._times(how)
+            values, readable = self._values(how)
         except pa.ArrowInvalid:
             return None
         present = self._counts > 0
@@ -134,14 +157,31 @@ class _Texts:
 
     def accepts(self, reading: TextReading) -> bool:
         """Whether so many values can be read that the column is one of numbers, or of times."""
+        if reading.how == DECIMAL_COMMAS and not (self._many(reading) and self._matches(",").any()):
+            # A few values such as 1,2 may be pairs.
+            return False
         if not reading.n_unreadable:
             return True
-        many = len(compute.unique(reading.values)) > LEAST_READINGS
-        return many and reading.n_unreadable <= MOST_UNREADABLE * reading.n_present
+        return self._many(reading) and reading.n_unreadable <= MOST_UNREADABLE * reading.n_present
 
-    def _numbers(self) -> tuple[Any, Mask]:
+    def with_short_years(self) -> tuple[str, str] | None:
+        """Why dates whose years have two digits are not read, and one of them, if nearly all values are such."""
+        short = self._matches(SHORT_YEAR) & (self._counts > 0)
+        if not short.any() or self._counts[short].sum() < (1 - MOST_UNREADABLE) * self.n_present:
+            return None
+        return "years of two digits are not read", self._texts[int(np.argmax(short))].as_py()
+
+    def first_like(self, values: Column) -> str:
+        """The text of the first of these values that is not missing."""
+        row = int(np.argmax(values.is_valid().to_numpy()))
+        return self._texts[self._codes[row].as_py()].as_py()
+
+    def _many(self, reading: TextReading) -> bool:
+        return len(compute.unique(reading.values)) > LEAST_READINGS
+
+    def _numbers(self, commas: bool) -> tuple[Any, Mask]:
         """Numbers, all with the same sign of a currency, or in percent, or all without."""
-        parts = compute.extract_regex(self._texts, NUMBER)
+        parts = compute.extract_regex(self._texts, NUMBER_WITH_COMMA if commas else NUMBER)
         sign, before, digits, after = (compute.struct_field(parts, i) for i in range(4))
         readable = np.array(compute.fill_null(compute.match_substring_regex(digits, DIGIT_FIRST), False))
         units = compute.binary_join_element_wise(before, after, pa.scalar("", before.type)).to_pylist()
@@ -150,11 +190,18 @@ class _Texts:
             counts[unit] += int(count)
         unit = counts.most_common(1)[0][0] if counts else ""
         readable &= np.array([other == unit for other in units], dtype=bool)
-        plain = compute.binary_join_element_wise(
-            sign, compute.replace_substring(digits, ",", ""), pa.scalar("", sign.type)
-        )
+        digits = compute.replace_substring(digits, "." if commas else ",", "")
+        if commas:
+            digits = compute.replace_substring(digits, ",", ".")
+        plain = compute.binary_join_element_wise(sign, digits, pa.scalar("", sign.type))
         values = plain.take(pa.array(np.arange(len(readable)), mask=~readable)).cast(pa.float64())
         return compute.divide(values, 100.0) if unit == PERCENT else values, readable
+
+    def _values(self, how: str) -> tuple[Any, Mask]:
+        """Each value once, read in one way, and which of them can be."""
+        if how in ("numbers", DECIMAL_COMMAS):
+            return self._numbers(commas=how == DECIMAL_COMMAS)
+        return parsed_clocks(self._texts) if how == "times of day" else self._times(how)
 
     def _times(self, how: str) -> tuple[Any, Mask]:
         if how in ORDERS:

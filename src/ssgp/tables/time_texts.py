@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ssgp._utils.arrays import Mask
 from ssgp.tables.arrow_columns import compute
 
-__all__ = ["ORDERS", "order_parts", "parsed_times"]
+__all__ = ["ORDERS", "SHORT_YEAR", "order_parts", "parsed_clocks", "parsed_times"]
 
 # Which of day and month is first where the year is last.
 ORDERS = ("dayfirst", "monthfirst")
@@ -27,6 +27,10 @@ CLOCK = (
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?)?"
 )
 YEAR_LAST = rf"^{ONE}(?P<mark>{MARK}){TWO}{MARK}{YEAR}{CLOCK}$"
+# 3/4/25 may be a day of the year 2025, or of 2003, or none.
+SHORT_YEAR = rf"^\d{{1,2}}(?:/\d{{1,2}}/|-\d{{1,2}}-|\.\d{{1,2}}\.)\d{{2}}{CLOCK}$"
+# As Arrow finds them in CSV files, also with fractions of a second.
+TIME_OF_DAY = r"^(?P<hours>\d{2}):(?P<minutes>\d{2})(?::(?P<seconds>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?(?P<half>)$"
 # With the year first, or with the name of the month: 2024-01-31, 2024/1/31, 31 Jan 2024, 31-Jan-2024, January 31, 2024.
 CLEAR = (
     rf"^{YEAR}{MARK}{ONE}{MARK}{TWO}{CLOCK}$",
@@ -60,6 +64,16 @@ def parsed_times(texts: Any, order: str | None = None) -> tuple[Any, Mask]:  # n
             values, valid = _instants(_Parts(parts.take(pa.array(matched)), pattern), order)
             instants[matched[valid]], readable[matched[valid]] = values[valid], True
     return pa.array(instants, pa.timestamp("us"), mask=~readable), readable
+
+
+def parsed_clocks(texts: Any) -> tuple[Any, Mask]:  # noqa: ANN401
+    """Texts as times of day in microseconds, null where they are none, and which of them are times, shapes (n,)."""
+    clocks, readable = np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
+    parts = compute.extract_regex(texts, TIME_OF_DAY)
+    matched = np.flatnonzero(parts.is_valid().to_numpy(zero_copy_only=False))
+    if len(matched):
+        clocks[matched], readable[matched] = _clock(_Parts(parts.take(pa.array(matched)), TIME_OF_DAY))
+    return pa.array(np.where(readable, clocks, 0), mask=~readable).cast(pa.time64("us")), readable
 
 
 class _Parts:
