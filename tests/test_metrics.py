@@ -8,6 +8,7 @@ import pytest
 import sklearn
 from scipy.stats import kstest, norm, poisson
 from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_pinball_loss
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -197,6 +198,8 @@ class TestMistakes:
             coverage(y, distribution, level=95)
         with pytest.raises(ValueError, match="coverage must lie between 0 and 1"):
             interval_scorer(95)
+        with pytest.raises(TypeError, match=r"give scoring=interval_scorer\(0\.9\)"):
+            interval_scorer(LinearRegression(), [[0.0]], [0.0])  # pyright: ignore[reportArgumentType]
         with pytest.raises(ValueError, match="sample_weight must not be negative"):
             crps(y, distribution, sample_weight=-np.ones(200))
         with pytest.raises(ValueError, match="inconsistent"):

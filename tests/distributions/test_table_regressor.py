@@ -263,6 +263,16 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"NaN in column 0.*data frame.*in which values may be missing"):
             forest().fit(X[["size"]].to_numpy(), y)
 
+    def test_missing_values_in_a_table_of_numbers_have_a_way_out(self, rows):
+        _, y = rows
+        numbers = pd.DataFrame({"a": np.arange(len(y)) % 7.0, "b": np.arange(len(y)) % 5.0})
+        gap = numbers[:3].assign(a=np.nan)
+        with pytest.raises(ValueError, match=r"NaN in column 'a'.*fit with encoder=TableEncoder\(\)"):
+            forest().fit(numbers, y).predict(gap)
+        model = forest(encoder=ssgp.TableEncoder()).fit(numbers, y)
+        with pytest.warns(UserWarning, match="column 'a' in 3 of 3"):
+            assert np.isfinite(model.predict(gap)).all()
+
     def test_an_array_is_no_table(self, rows):
         model = MODELS["SSGP"].fit(*rows)
         with pytest.raises(ValueError, match="give a table with the same names"):

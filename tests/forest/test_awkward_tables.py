@@ -51,6 +51,7 @@ TABLES = {
 
 
 @pytest.mark.filterwarnings("ignore:y has values that are far from all others")
+@pytest.mark.filterwarnings("ignore:the forest is fitted to")
 @pytest.mark.parametrize("settings", [{}, {"shrink": False, "leaf_size": 20}], ids=["shrunk", "not shrunk"])
 @pytest.mark.parametrize("name", TABLES)
 def test_ordinary_days_give_finite_predictions(name, settings, rng):
@@ -88,6 +89,7 @@ def test_a_constant_target_is_predicted_with_certainty(rng):
     assert (std < 0.3).all()
 
 
+@pytest.mark.filterwarnings("ignore:the forest is fitted to")
 def test_one_row_is_remembered():
     model = small_forest().fit([[1.0, 2.0]], [5.0])
     assert model.predict([[1.0, 2.0]])[0] == pytest.approx(5.0)

@@ -6,7 +6,17 @@ import pytest
 from ssgp import SpectralForestRegressor
 
 
+@pytest.mark.parametrize("n_rows", [1, 19])
+def test_are_told(rng, n_rows):
+    X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    forest = SpectralForestRegressor(2, max_iter=5, random_state=0, n_jobs=1)
+    with pytest.warns(UserWarning, match=f"fitted to {n_rows} rows?: of fewer than 20 none are held out"):
+        forest.fit(X[:n_rows], y[:n_rows])
+    forest.fit(X, y)
+
+
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the forest is fitted to")
 @pytest.mark.parametrize("n_rows", [6, 15])
 def test_intervals_hold_on_average_over_tables(n_rows):
     """Without rows to calibrate by, 60 to 80 % were covered for 90 %."""

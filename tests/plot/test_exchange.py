@@ -71,6 +71,11 @@ def test_of_kept_rows_are_about_those_of_the_rows(pipeline):
         ssgp.importances(last)
 
 
+def test_a_row_alone_has_none(X):
+    with pytest.raises(ValueError, match="X has 1 row: columns are exchanged between rows"):
+        ssgp.importances(Known(), X[:1])
+
+
 @pytest.mark.slow
 def test_know_what_a_metric_does_not(rng):
     """A straight line and a jump, which lengthscales hardly tell; and noise that one column alone sets."""

@@ -274,6 +274,9 @@ def _check_finite(estimator: BaseEstimator, X: Array) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     missing = np.isnan(X[:, column]).any()
     way_out = ", or learn from a data frame (pandas, polars or Arrow), in which values may be missing"
+    if names is not None:
+        # A table of numbers, all of which were there in fit: it was not encoded.
+        way_out = ", or fit with encoder=TableEncoder(), by which new rows may lack values that were always there"
     raise ValueError(
         f"Input X contains {'NaN' if missing else 'infinity'} "
         f"in column {column if names is None else repr(str(names[column]))}: "

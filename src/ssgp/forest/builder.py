@@ -38,7 +38,7 @@ from ssgp.rows.row_tables import MemoryTable, RowTable, TrainingRows
 from ssgp.saving.contents import fixed_tuple, made_of, optional
 from ssgp.spectrum.parameters import Hyperparameters
 
-__all__ = ["ForestBuilder", "start_processes"]
+__all__ = ["LEAST_ROWS", "ForestBuilder", "start_processes"]
 
 T = TypeVar("T")
 FittedTree = tuple[TreeSkeleton, SpectralTree, LeaveOneOut | None]

@@ -29,7 +29,7 @@ from ssgp._utils.devices import DeviceName
 from ssgp._utils.progress import CallbackSupportMixin, RowCounter, StepHooks
 from ssgp._utils.sampling import random_rows
 from ssgp._utils.views import View
-from ssgp._utils.warning import DEPRECATED, warn_of_removed
+from ssgp._utils.warning import DEPRECATED, warn_of_removed, warn_user
 from ssgp._utils.whole_file import FilePath
 from ssgp._utils.wide import fewer_if_wide
 from ssgp._version import __version__
@@ -45,6 +45,7 @@ from ssgp.distributions.training_batches import GivenBatches, encoded_batches
 from ssgp.engine.threads import n_threads
 from ssgp.forest.atom_choice import AtomOptions, AtomSetting, find_atoms, given_values, kind_elsewhere
 from ssgp.forest.atoms import Atoms, LabelledRows
+from ssgp.forest.builder import LEAST_ROWS
 from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
 from ssgp.forest.fitted import CONTENTS, OPTIONAL_CONTENTS, FittedForest, check_contents
 from ssgp.forest.machines import Predictor, find_machine
@@ -614,6 +615,7 @@ default="squared-exponential"
         last, given = self._last(), rows
         budget.kept.begin(lambda: self._identity(given, found))
         rows = repeats_together(rows) if rows.groups is None else rows
+        _warn_of_few_rows(rows.table.n_rows)
         settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], found.seed, last)
         self._fitted = fit_forest(rows, units, settings, budget, last, self._hooks, found.atoms)
         return rows
@@ -867,6 +869,14 @@ default="squared-exponential"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
+
+
+def _warn_of_few_rows(n_rows: int) -> None:
+    if n_rows < LEAST_ROWS:
+        warn_user(
+            f"the forest is fitted to {n_rows} {'row' if n_rows == 1 else 'rows'}: of fewer than {LEAST_ROWS} none are "
+            "held out to learn from how far predictions are off, and intervals may be much too narrow"
+        )
 
 
 def _is_same(value: Any, other: Any) -> bool:  # noqa: ANN401  settings

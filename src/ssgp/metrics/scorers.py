@@ -66,14 +66,20 @@ class DistributionScorer:
         return requests
 
 
-def interval_scorer(coverage: float = 0.95) -> DistributionScorer:
+def interval_scorer(coverage: float = 0.95, *others: object) -> DistributionScorer:
     """A scorer of central intervals by minus their `interval_score`.
 
     Parameters
     ----------
     coverage : float, default=0.95
         Probability of the intervals.
+    *others
+        None: they are there to tell who takes this for a scorer.
     """
+    if others or hasattr(coverage, "fit"):
+        raise TypeError(
+            "interval_scorer makes a scorer: give scoring=interval_scorer(0.9), with the intervals' coverage"
+        )
     (level,) = check_levels([coverage], "coverage")
     return DistributionScorer(interval_score, {"coverage": level})
 

@@ -135,6 +135,8 @@ def _importances(
     random_state: int,
 ) -> Importances:
     """Importances of columns, from ``exchange(name, other)``: distributions with a column of other rows (n,)."""
+    if len(before) < 2:
+        raise ValueError(f"X has {len(before)} row: columns are exchanged between rows, which takes two at least")
     rng, (mean, deviation) = np.random.default_rng(random_state), (before.mean(), before.std())
     moves = []
     for name in names:
