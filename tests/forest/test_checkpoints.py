@@ -210,6 +210,7 @@ def test_an_interrupt_does_not_mix_what_was_kept_with_another_kernel(table, tmp_
     np.testing.assert_array_equal(again.predict(X), plain.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:the forest is fitted to")
 def test_of_few_rows_nothing_is_left_behind(table, tmp_path):
     X, y = table
     SpectralForestRegressor(**SETTINGS).fit(X[:12], y[:12], checkpoint=tmp_path / "parts")

@@ -42,6 +42,7 @@ class TestPartialFit:
         assert rmse(latent[~left], model.predict(X[~left])) < 0.3 * before
         assert rmse(latent[left], model.predict(X[left])) < 0.1
 
+    @pytest.mark.filterwarnings("ignore:the forest is fitted to")
     @pytest.mark.parametrize("settings", [{}, {"shrink": False}], ids=str)
     @pytest.mark.parametrize(
         ("n", "leaf_size", "worst"), [(100, 25, 0.6), (400, 25, 0.4), (60, 60, 0.6), (30, 5, 0.9), (10, 5, 1.1)]
