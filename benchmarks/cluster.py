@@ -12,7 +12,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from distributed import Client, LocalCluster, SchedulerPlugin
 
 import ssgp.dask
 from benchmarks.common import parser, print_command, print_table, run_benchmark
+from benchmarks.stages import STAGES, Stages
 from benchmarks.streaming import write_table
 from experiments.machine import peak_memory
 from experiments.study import Cell, Row, Study
@@ -34,7 +35,6 @@ __all__ = ["Fit", "cells", "measure"]
 
 TARGET = "ArrDelay"
 CHECKED_ROWS = 10_000
-STAGES = ("read", "learn", "trees", "rest")
 WHO = ("millions", "workers")
 TIMES = ("fit_s", *(f"{stage}_s" for stage in STAGES), "cpu_s", *(f"{stage}_cpu_s" for stage in STAGES), "worker_cpu_s")
 MOVED = ("sent_gb", "to_caller_gb", "peak_gb", "worker_peaks_gb", "model_gb", "checksum")
@@ -50,39 +50,6 @@ class Fit(Cell):
     worker_memory: str
     workers: int
     threads: int
-
-
-@dataclass(frozen=True)
-class Moment:
-    """Seconds on the clock, and of this process's work."""
-
-    wall: float = field(default_factory=time.perf_counter)
-    cpu: float = field(default_factory=time.process_time)
-
-
-@dataclass
-class Stages:
-    """Seconds of the stages of a fit, which it tells an observer."""
-
-    began: Moment = field(default_factory=Moment)
-    ends: dict[str, Moment] = field(default_factory=dict)
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """Note when the first step, the last one, and the last tree were done."""
-        if what == "step":
-            self.ends.setdefault("read", Moment())
-            self.ends["learn"] = Moment()
-        elif what == "tree":
-            self.ends["trees"] = Moment()
-
-    def seconds(self) -> Row:
-        """Seconds of each, and of this process's work, up to now."""
-        row, begin = dict[str, Any](), self.began
-        for stage in STAGES:
-            end = self.ends.get(stage) or Moment()
-            row |= {f"{stage}_s": end.wall - begin.wall, f"{stage}_cpu_s": end.cpu - begin.cpu}
-            begin = end
-        return {"fit_s": begin.wall - self.began.wall, "cpu_s": begin.cpu - self.began.cpu, **row}
 
 
 class TaskTotals(SchedulerPlugin):

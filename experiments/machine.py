@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 __all__ = ["load_average", "machine", "peak_memory", "versions", "voluntary_switches"]
@@ -17,7 +17,15 @@ PEERS = ("lightgbm", "catboost", "quantile_forest", "ngboost", "gpytorch", "torc
 def versions() -> str:
     """Versions of the packages that results depend on."""
     imported = [name for name in PEERS if name in sys.modules]
-    return ", ".join(f"{name} {version(name)}" for name in (*PACKAGES, *imported))
+    return ", ".join(f"{name} {_version(name)}" for name in (*PACKAGES, *imported))
+
+
+def _version(package: str) -> str:
+    """A version, unknown of packages that run from a folder without having been installed: no reason to lose a row."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
 
 
 def machine() -> str:

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import lognorm, norm
 from sklearn.dummy import DummyRegressor
 
+import ssgp
 from benchmarks.quantiles import Quantiles
 from experiments import machine, measures
 from experiments.measures import Clock, held_out_deviation, score, score_calibration, score_distribution, timed
@@ -105,6 +106,10 @@ class TestMachine:
         before = machine.peak_memory()
         held = np.ones(30_000_000)
         assert machine.peak_memory() >= max(before, held.nbytes / 1e9)
+
+    def test_packages_that_are_not_installed_have_no_version(self, monkeypatch):
+        monkeypatch.setattr(machine, "PACKAGES", ("ssgp", "of-nobody"))
+        assert machine.versions().startswith(f"ssgp {ssgp.__version__}, of-nobody (not installed)")
 
     def test_versions_of_peers_are_told_where_they_were_imported(self, monkeypatch):
         monkeypatch.setattr(machine, "PEERS", ("pytest", "no-such-package"))
