@@ -31,6 +31,15 @@ class TestReport:
         )
         assert (folder / "page.html").read_text(encoding="utf-8") == (folder / "other.html").read_text(encoding="utf-8")
 
+    def test_is_called_as_the_user_says(self, folder):
+        path, words = folder / "called.html", ("--title", "Trees of the park", "--label", "height of a tree (m)")
+        code, out, err = run("report", folder / "m", folder / "new.csv", *words, "--out", path)
+        assert code == 0, err
+        assert "target height" in out
+        page = Page(path.read_text(encoding="utf-8")).text()
+        assert "Trees of the park" in page
+        assert "The target, height of a tree (m), has mean" in page
+
     def test_large_tables_are_sampled_as_they_are_read(self, folder, monkeypatch):
         monkeypatch.setattr("ssgp.cli.report_command.MOST_ROWS", 100)
         monkeypatch.setattr("ssgp.tables.files.TableSource.batches.__defaults__", (None, 64))

@@ -7,10 +7,12 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.pipeline import make_pipeline
 
 from plot_rows import mixed_rows
 from ssgp import ExactGPRegressor, TableEncoder, plot
+from ssgp.plot.style import write_numbers_out
 
 
 def words_of(figure):
@@ -77,3 +79,16 @@ class TestNamesWithDollarSigns:
         display = plot.ObservedDisplay.from_predictions(*rng.normal(size=(2, 30)), target=self.target).plot()
         display.ax_.set_xlabel("$x$")
         assert "$x$" not in words_of(display.figure_)
+
+
+@pytest.mark.parametrize(
+    ("range_of_axis", "written"),
+    [((80.0, 4983.0), "2,000"), ((1999.0, 2024.0), "2010"), ((0.0, 90_000.0), "25,000"), ((0.0, 900.0), "200")],
+)
+def test_thousands_are_set_apart_on_axes_but_not_in_years(range_of_axis, written):
+    figure = Figure()
+    axes = figure.subplots()
+    axes.set(xlim=range_of_axis, ylim=(0.0, 1.0))
+    write_numbers_out(axes)
+    figure.canvas.draw()
+    assert written in {label.get_text() for label in axes.get_xticklabels()}

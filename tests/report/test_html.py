@@ -71,7 +71,10 @@ def test_a_miss_of_less_than_a_point_of_many_rows_is_no_alarm(share, matters):
     assert ("What to do" in sentence) == matters
     assert ("less than a point" in sentence) != matters
     model = Score("model", rmse=1.0, absolute=1.0, surprise=1.0, crps=1.0, covered=share)
-    assert ('class="poor"' in html.headline(np.arange(float(n_rows)), [model], 1.0, "y")) == matters
+    shown = html.headline(np.arange(float(n_rows)), [model], 1.0, "y")
+    assert ('class="poor"' in shown) == (matters and share < 0.95)
+    # The error, which nothing is beside, is good too.
+    assert shown.count('class="good"') == (1 if matters else 2)
 
 
 def test_good_figures_are_not_in_the_colour_of_bad_ones():
@@ -81,6 +84,19 @@ def test_good_figures_are_not_in_the_colour_of_bad_ones():
     mean = Score("mean", rmse=5.0, absolute=1.0, surprise=1.0, crps=1.0, covered=0.95)
     assert html.headline(y, [good, mean], 1.0, "y").count('class="good"') == 2
     assert html.headline(y, [poor, mean], 1.0, "y").count('class="poor"') == 2
+
+
+def test_errors_in_the_headline_have_the_same_decimals():
+    scores = [Score(name, rmse, 1.0, 1.0, 1.0, 0.95) for name, rmse in (("model", 14.64), ("a line (straight)", 15.0))]
+    assert "14.6 <small>" in html.headline(np.arange(100.0), scores, 1.0, "y")
+    assert "typical error (RMSE); a line 15.0" in html.headline(np.arange(100.0), scores, 1.0, "y")
+
+
+def test_settings_of_an_encoder_stand_alone_and_counts_have_commas():
+    settings = {"n_trees": "auto", "encoder": {"cv": 5, "max_one_hot": 10}}
+    table = html.settings_table({"settings": settings, "training": {"n_rows_": 3482}, "sklearn_version": "1"})
+    assert '<th scope="row">encoder__cv</th><td>5</td>' in table
+    assert '<th scope="row">n_rows</th><td>3,482</td>' in table
 
 
 class TestLettersThatMatplotlibHasNot:

@@ -3,7 +3,19 @@
 import math
 from collections.abc import Sequence
 
-__all__ = ["MINUS", "aligned", "literal", "number", "percent", "quantity", "short", "tick", "unit_of", "with_unit"]
+__all__ = [
+    "MINUS",
+    "aligned",
+    "literal",
+    "may_be_years",
+    "number",
+    "percent",
+    "quantity",
+    "short",
+    "tick",
+    "unit_of",
+    "with_unit",
+]
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -34,6 +46,17 @@ def quantity(value: float, digits: int = 3) -> str:
     written = number(value, digits)
     whole = 1000 <= abs(value) < 10_000 and 10 ** (digits - 1) <= 1000
     return written[:-3] + "," + written[-3:] if whole and "." not in written and "," not in written else written
+
+
+def may_be_years(low: float, high: float) -> bool:
+    """Whether numbers from `low` to `high` may be years, which are written without commas.
+
+    Examples
+    --------
+    >>> may_be_years(1999.0, 2024.0), may_be_years(80.0, 4983.0)
+    (True, False)
+    """
+    return 1000 <= low <= high < 3000
 
 
 def tick(value: float, _: int = 0) -> str:

@@ -422,6 +422,13 @@ def report_page(
     target: Annotated[
         str | None, typer.Option(metavar="COL", help="Column that is predicted, if the model does not say.")
     ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS", help="What the page calls the target, its unit in brackets at the end: 'delay (minutes)'."
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="WORDS", help="Title of the page.")] = None,
     seen: Annotated[
         bool | None, typer.Option("--seen/--unseen", help="Whether the model was fitted to these rows; the page says.")
     ] = None,
@@ -437,10 +444,11 @@ def report_page(
 
     One page with every figure in it. Needs matplotlib: pip install 'ssgp[plot]'.
     """
-    from ssgp.cli.report_command import report_command
+    from ssgp.cli.report_command import Heading, report_command
     from ssgp.cli.table_text import parse_text
 
-    return report_command(model, data, parse_text(sep, decimal, na), out, target, seen, jobs, Output(quiet, as_json))
+    heading = Heading(title, label, seen)
+    return report_command(model, data, parse_text(sep, decimal, na), out, target, heading, jobs, Output(quiet, as_json))
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """``ssgp report``: a page that shows what a model learned and how far it can be believed."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,29 @@ from ssgp.report import write_report
 from ssgp.tables.csv_text import CsvText
 from ssgp.tables.files import TableSource
 
-__all__ = ["report_command"]
+__all__ = ["Heading", "report_command"]
 
 # Most rows that the page is made from; of larger tables so many are drawn at random while they are read.
 MOST_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the user says of the page.
+
+    Attributes
+    ----------
+    title : str or None
+        Its title; None for the one that the target gives.
+    label : str or None
+        What to call the target, with its unit; None for the name of its column.
+    seen : bool or None
+        Whether the model was fitted to the rows; None where nobody says.
+    """
+
+    title: str | None
+    label: str | None
+    seen: bool | None
 
 
 def report_command(
@@ -23,7 +43,7 @@ def report_command(
     text: CsvText,
     out: str,
     target: str | None,
-    seen: bool | None,
+    heading: Heading,
     jobs: int | None,
     output: Output,
 ) -> int:
@@ -40,8 +60,9 @@ def report_command(
     with output.warnings_as_messages(), predictor.column_names_in_errors(name):
         X = sample.table.select(columns)
         sources = {"model": Path(model).name, "rows": data.rstrip("/").rpartition("/")[2]}
-        settings: Any = {"target": name, "seen_in_training": seen, "max_rows": MOST_ROWS, "n_rows": n_rows}
-        write_report(predictor.model, X, sample.y, out, sources=sources, **settings)
+        settings: Any = {"target": heading.label or name, "title": heading.title, "seen_in_training": heading.seen}
+        settings |= {"max_rows": MOST_ROWS, "n_rows": n_rows, "sources": sources}
+        write_report(predictor.model, X, sample.y, out, **settings)
     results = {"out": out, "rows": n_rows, "rows_shown": n_shown, "target": name}
     drawn = f"{n_shown:,} of " if n_shown < n_rows else ""
     output.result(results, f"{out}: {drawn}{amount(n_rows, 'row')}, target {name}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from ssgp._utils.wording import literal, quantity, short, tick
+from ssgp._utils.wording import literal, may_be_years, quantity, short, tick
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,9 +102,10 @@ def write_numbers_out(axes: "Axes") -> None:
 
     for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
         plain = isinstance(axis.get_major_formatter(), ScalarFormatter)
-        if plain and 1e4 <= max(abs(low), abs(high)) < 1e8:
+        largest = max(abs(low), abs(high))
+        if plain and 1e3 <= largest < 1e8 and not may_be_years(low, high):
             axis.set_major_formatter(FuncFormatter(tick))
-            if axis is axes.xaxis:
+            if axis is axes.xaxis and largest >= 1e4:
                 axis.set_major_locator(MaxNLocator(MOST_WIDE_TICKS))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ssgp._utils.wording import number, short
+from ssgp._utils.wording import may_be_years, number, quantity, short
 from ssgp.plot.inputs import InputTable
 from ssgp.tables.arrow_columns import Column, instants, numbers, texts
 from ssgp.tables.encodings import MISSING_TIME, OneHot, TargetMeans, Time
@@ -59,7 +59,9 @@ def _describe_numbers(values: np.ndarray) -> str:
     present = values[np.isfinite(values)]
     if not len(present):
         return "no values"
-    low, middle, high = (number(value) for value in np.quantile(present, [0, 0.5, 1]))
+    are_years = (present == np.round(present)).all() and may_be_years(present.min(), present.max())
+    written = number if are_years else quantity
+    low, middle, high = (written(value) for value in np.quantile(present, [0, 0.5, 1]))
     range_text = f"always {low}" if low == high else f"{low} to {high}, half of them up to {middle}"
     return range_text + _missing_note(len(values) - len(present))
 

@@ -13,7 +13,7 @@ import scipy
 from scipy.stats import binom
 
 from ssgp._utils.arrays import Array
-from ssgp._utils.wording import aligned, number, percent, quantity, unit_of
+from ssgp._utils.wording import aligned, percent, quantity, unit_of
 from ssgp._version import __version__
 from ssgp.distributions.pipeline import steps_of
 from ssgp.distributions.recalibrated import original
@@ -109,14 +109,21 @@ def headline(y: Array, scores: Sequence[Score], width: float, target: str) -> st
     """The few numbers to remember: `scores` has the model's first, `width` is that of the 95 % intervals."""
     (model, *baselines), unit = scores, unit_of(target)
     better = "good" if all(model.rmse < score.rmse for score in baselines) else "poor"
-    right = "good" if _bearable(round(model.covered * len(y)), len(y)) else "poor"
-    compared = ", ".join(f"{score.name.partition(' (')[0]} {quantity(score.rmse)}" for score in baselines)
+    errors = aligned([score.rmse for score in scores])
+    compared = ", ".join(
+        f"{score.name.partition(' (')[0]} {error}" for score, error in zip(baselines, errors[1:], strict=True)
+    )
     typical = f"typical error (RMSE){f'; {compared}' if compared else ''}"
     explained = 1 - model.rmse**2 / y.var() if y.var() > 0 else 0.0
     return _numbers(
         [
-            (better, quantity(model.rmse), unit, typical),
-            (right, percent(model.covered), "", f"of {len(y):,} rows were inside their 95 % interval"),
+            (better, errors[0], unit, typical),
+            (
+                _coverage_class(round(model.covered * len(y)), len(y)),
+                percent(model.covered),
+                "",
+                f"of {len(y):,} rows were inside their 95 % interval",
+            ),
             ("", quantity(width), unit, "median width of the 95 % intervals"),
             ("", percent(explained), "", "of the target's variance is explained (R²)"),
         ]
@@ -175,6 +182,11 @@ def _bearable(held: int, n: int) -> bool:
     """Whether 95 % intervals hold about what they should: as many as by chance, or within a point of it."""
     low, high = binom.interval(0.95, n, 0.95)
     return min(low, 0.94 * n) <= held <= max(high, 0.96 * n)
+
+
+def _coverage_class(held: int, n: int) -> str:
+    """Intervals that hold too few are in the colour of bad figures; those that hold too many are safe, and in none."""
+    return "good" if _bearable(held, n) else "poor" if held < 0.95 * n else ""
 
 
 def _small_miss(held: int, n: int) -> str:
@@ -257,7 +269,7 @@ def learning_sentence(model: Any) -> str:  # noqa: ANN401
 
 def settings_table(summary: dict[str, Any]) -> str:
     """Settings, what came of them, and versions."""
-    settings = [[name, str(value)] for name, value in summary["settings"].items()]
+    settings = [[name, str(value)] for name, value in _single_settings(summary["settings"])]
     fitted = [[name.rstrip("_"), _value_text(value)] for name, value in summary["training"].items()]
     versions = {"ssgp": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
     versions |= {"scikit-learn": summary["sklearn_version"], "matplotlib": load_matplotlib().__version__}
@@ -270,8 +282,17 @@ def settings_table(summary: dict[str, Any]) -> str:
     )
 
 
+def _single_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings by the names that ``set_params`` takes, those of an encoder one by one."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}__{inner}", of_it) for inner, of_it in value.items())
+        else:
+            yield name, value
+
+
 def _value_text(value: Any) -> str:  # noqa: ANN401
-    return number(value, 4) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return quantity(value, 4) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def _table(
