@@ -34,9 +34,11 @@ extensions = [
 exclude_patterns = ["_build", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 templates_path = ["_templates"]
 highlight_language = "text"
+# Options begin with two hyphens, and what is quoted is to be typed: no sign is made a prettier one.
+smartquotes = False
 nitpicky = False
 
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
 autosummary_generate = True

@@ -51,6 +51,12 @@ def test_the_page_of_commands_has_the_options_of_their_help(option):
     assert f"`{option}" in command_page()
 
 
+def test_options_within_the_page_of_commands_are_in_the_font_of_what_is_typed():
+    page = re.sub(r"```text.*?```", "", command_page(), flags=re.DOTALL)
+    assert len(re.findall("`--", page)) > 40
+    assert "--" not in re.sub("`[^`\n]*`", "", page)
+
+
 def test_the_page_of_commands_leaves_out_hidden_ones():
     commands = re.findall(r"^## ssgp (\w+)$", command_page(), flags=re.MULTILINE)
     assert commands == ["fit", "predict", "evaluate", "report", "inspect", "demo"]

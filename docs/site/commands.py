@@ -1,5 +1,6 @@
 """The page of all commands and their options, from the help that they print."""
 
+import re
 from typing import Any
 
 from typer.main import get_command
@@ -27,13 +28,15 @@ def _section(command: Any, parent: Any) -> str:  # noqa: ANN401  commands are cl
     arguments = [_record(option, context) for option in command.params if option.param_type_name == "argument"]
     options = [_record(option, context) for option in command.get_params(context) if option.param_type_name == "option"]
     usage = command.get_usage(context).replace("Usage: ", "")
-    rows = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in (*arguments, *options))
-    return (
-        f"## ssgp {command.name}\n\n{command.help}\n\n```text\n{usage}\n```\n\n"
-        f"| argument or option | meaning |\n| --- | --- |\n{rows}"
-    )
+    listed = "\n".join(f"`{name}`\n: {meaning}\n" for name, meaning in (*arguments, *options))
+    return f"## ssgp {command.name}\n\n{_typed(command.help)}\n\n```text\n{usage}\n```\n\n{listed}"
 
 
 def _record(option: Any, context: Any) -> tuple[str, str]:  # noqa: ANN401
     name, meaning = option.get_help_record(context) or (option.make_metavar(context), option.help or "")
-    return name.replace("|", r"\|"), " ".join(meaning.split()).replace("|", r"\|").replace("[", r"\[")
+    return name, _typed(" ".join(meaning.split()).replace("[", r"\["))
+
+
+def _typed(text: str) -> str:
+    """A text whose options are in the font of what is typed."""
+    return re.sub(r"(?<![\w`-])(--[a-z][a-z-]+)", r"`\1`", text)
