@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import QUICK, run
-from ssgp.cli.output import Output
+from ssgp.cli.output import Output, glossary
+from ssgp.cli.printing import line_width
 
 
 def test_json_has_no_words_that_are_not_json(capsys):
@@ -47,3 +48,19 @@ def test_nothing_reaches_a_terminal_that_it_would_obey(tmp_path):
 def test_other_scripts_are_printed_as_they_are(capsys):
     Output().say("größe 高さ 👩\u200d🌾 שלום\nnext")
     assert capsys.readouterr().out == "größe 高さ 👩\u200d🌾 שלום\nnext\n"
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(80, 80), (300, 118)])
+def test_explanations_are_as_wide_as_the_terminal(monkeypatch, columns, expected):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert line_width() == expected
+    text = glossary({"MNLP": "mean negative log density " * 20, "R2": "share"}, line_width())
+    assert expected - 12 < max(map(len, text.splitlines())) <= expected
+    assert all(line.startswith(("MNLP   mean", "R2     share", " " * 7)) for line in text.splitlines())
+
+
+def test_explanations_in_files_are_of_one_width(monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: False)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert line_width() == 118

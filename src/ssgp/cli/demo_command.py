@@ -10,8 +10,9 @@ from ssgp._utils.budget import FitInterruptedError
 from ssgp._utils.progress import observed
 from ssgp.cli.course import FITTING_A_FOREST
 from ssgp.cli.errors import INTERRUPTED
-from ssgp.cli.output import Output, duration, table_lines
+from ssgp.cli.output import Output, duration, glossary, table_lines
 from ssgp.cli.predictor import Predictor
+from ssgp.cli.printing import line_width
 from ssgp.cli.scores import RowScorer, Scores, score_constant
 from ssgp.datasets import Split, load_flights
 from ssgp.forest.estimator import SpectralForestRegressor
@@ -20,12 +21,13 @@ __all__ = ["demo_command"]
 
 
 N_EXAMPLES = 5
-EXPLANATIONS = """\
-RMSE    typical error of the predicted mean, in minutes
-MNLP    mean negative log density of what happened; lower is better
-CRPS    mean distance of whole distributions from what happened, in minutes; lower is better
-cover   share of flights inside their 90 and 95 % intervals
-The baseline predicts the mean and deviation of the training rows for every flight."""
+EXPLANATIONS = {
+    "RMSE": "typical error of the predicted mean, in minutes",
+    "MNLP": "mean negative log density of what happened; lower is better",
+    "CRPS": "mean distance of whole distributions from what happened, in minutes; lower is better",
+    "cover": "share of flights inside their 90 and 95 % intervals",
+    "baseline": "the mean and deviation of the training rows, for every flight",
+}
 
 
 def demo_command(max_time: float, rows: int | None, jobs: int | None, output: Output) -> int:
@@ -76,7 +78,7 @@ def _text(results: dict[str, Any]) -> str:
         [f"flight {i}", *(f"{value:.0f}" for value in row.values())] for i, row in enumerate(results["examples"], 1)
     ]
     examples = table_lines(["minutes late", "predicted", "90% from", "to", "happened"], flights)
-    return f"\n{table}\n\n{EXPLANATIONS}\n\n{examples}"
+    return f"\n{table}\n\n{glossary(EXPLANATIONS, line_width())}\n\n{examples}"
 
 
 def _row(name: str, summary: dict[str, Any], fit: str) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from ssgp.cli.errors import one_line
 from ssgp.cli.printing import tell
 from ssgp.cli.progress_display import Display, LineDisplay, NoDisplay, TerminalDisplay
 
-__all__ = ["Output", "amount", "duration", "plain_numbers", "table_lines"]
+__all__ = ["Output", "amount", "duration", "glossary", "plain_numbers", "table_lines"]
 
 
 class Output:
@@ -150,4 +151,24 @@ def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     for first, *others in (header, *rows):
         cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
         lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def glossary(meanings: Mapping[str, str], width: int) -> str:
+    """Terms and what they mean, in lines of at most `width` characters.
+
+    Examples
+    --------
+    >>> print(glossary({"RMSE": "typical error of the mean", "R2": "share explained"}, 22))
+    RMSE   typical error
+           of the mean
+    R2     share explained
+    """
+    column = max(map(len, meanings)) + 3
+    # A narrow terminal breaks the lines itself: there is no room for two columns.
+    room = max(width, column + 12)
+    lines = (
+        textwrap.fill(meaning, room, initial_indent=term.ljust(column), subsequent_indent=" " * column)
+        for term, meaning in meanings.items()
+    )
     return "\n".join(lines)

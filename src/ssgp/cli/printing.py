@@ -1,12 +1,15 @@
 """How commands print: nothing that a terminal would obey, and to streams that may be closed."""
 
 import os
+import shutil
 import sys
 from typing import IO, TextIO
 
 from ssgp._utils.names import printable
 
-__all__ = ["open_streams", "silence", "tell"]
+__all__ = ["line_width", "open_streams", "silence", "tell"]
+
+WIDEST_LINE = 118
 
 
 def tell(text: str, stream: TextIO) -> None:
@@ -15,6 +18,11 @@ def tell(text: str, stream: TextIO) -> None:
         print(printable(text), file=stream, flush=True)
     except OSError:
         silence(stream)
+
+
+def line_width() -> int:
+    """How wide lines of the standard output may be: as the terminal is, but no wider than people read easily."""
+    return min(shutil.get_terminal_size().columns, WIDEST_LINE) if sys.stdout.isatty() else WIDEST_LINE
 
 
 def silence(stream: IO[str]) -> None:

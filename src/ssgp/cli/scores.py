@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices, Mask
-from ssgp.cli.output import plain_numbers, table_lines
+from ssgp.cli.output import glossary, plain_numbers, table_lines
 from ssgp.cli.predictor import Predictor
+from ssgp.cli.printing import line_width
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.normal import NormalDistribution
 from ssgp.distributions.regressor import map_distributions
@@ -24,14 +25,15 @@ DETAILED_ROWS = 1 << 16
 DETAILED_ROWS_PER_BATCH = 1 << 12
 PIT_BINS = 100
 UNITLESS = ("R2", "MNLP")
-EXPLANATIONS = """\
-RMSE, MAE    root mean squared and mean absolute error of the predicted mean
-R2           share of the target's variance that the mean explains
-MNLP, CRPS   of the whole distribution, lower is better: mean negative log density of the target, and mean distance
-             from it (continuous ranked probability score), in the target's unit
-cover        share of the targets inside such intervals; it should be the intervals' level
-PIT          how far levels are from right at worst; 1 of 20 honest models is further than {chance:.3f} by chance
-baseline     the mean and deviation of {rows}, for every row"""
+EXPLANATIONS = {
+    "RMSE, MAE": "root mean squared and mean absolute error of the predicted mean",
+    "R2": "share of the target's variance that the mean explains",
+    "MNLP, CRPS": "of the whole distribution, lower is better: mean negative log density of the target, and mean "
+    "distance from it (continuous ranked probability score), in the target's unit",
+    "cover": "share of the targets inside such intervals; it should be the intervals' level",
+    "PIT": "how far levels are from right at worst; 1 of 20 honest models is further than {chance:.3f} by chance",
+    "baseline": "the mean and deviation of {rows}, for every row",
+}
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,8 @@ def scores_text(columns: dict[str, dict[str, Any]], baseline_rows: str) -> str:
         rows.append(["  mean width", *_line([interval["mean_width"] for interval in intervals])])
     rows.append(["PIT from uniform", *(f"{summary['pit']['distance_from_uniform']:.3f}" for summary in summaries)])
     chance = summaries[0]["pit"]["distance_by_chance"]
-    return f"{table_lines(['', *columns], rows)}\n\n{EXPLANATIONS.format(rows=baseline_rows, chance=chance)}"
+    meanings = {term: meaning.format(rows=baseline_rows, chance=chance) for term, meaning in EXPLANATIONS.items()}
+    return f"{table_lines(['', *columns], rows)}\n\n{glossary(meanings, line_width())}"
 
 
 def _line(values: list[float | None], unitless: bool = False) -> list[str]:
