@@ -68,6 +68,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ssgp"
 html_static_path = ["_static", "generated/static"]
 html_css_files = ["style.css"]
+html_favicon = "_static/favicon.svg"
 html_search_scorer = str(ROOT / "docs" / "site" / "scorer.js")
 html_copy_source = html_show_sourcelink = False
 html_theme_options = {

@@ -13,7 +13,12 @@ QUESTIONS = {
     "long table take": "how_long",
     "lightgbm": "examples/plot_03_judging",
     "missing values": "tables",
+    "missing": "tables",
     "gpu": "gpu",
+    "never negative": "targets",
+    "million rows memory": "how_long",
+    "trust model file": "saved_models",
+    "security": "generated/security",
 }
 
 

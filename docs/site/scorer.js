@@ -3,6 +3,7 @@ var Scorer = {
   score: ([page, title, anchor, description, score]) => {
     if (/^examples\/plot_0/.test(page)) return score + 25;
     if (/^generated\/(changelog|contributing|experiments|engine|forest)/.test(page)) return score - 15;
+    if (/^generated\/(security|commands)/.test(page)) return score + 15;
     if (/^generated\//.test(page)) return score;
     if (/^(measurements|mathematics|architecture)/.test(page)) return score - 5;
     return score + 15;
