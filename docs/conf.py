@@ -71,7 +71,9 @@ html_css_files = ["style.css"]
 html_favicon = "_static/favicon.svg"
 html_search_scorer = str(ROOT / "docs" / "site" / "scorer.js")
 html_copy_source = html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
+    "pygments_dark_style": "github-dark",
     "logo": {"text": "ssgp"},
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
