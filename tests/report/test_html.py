@@ -92,10 +92,8 @@ def test_errors_in_the_headline_have_the_same_decimals():
     assert "typical error (RMSE); a line 15.0" in html.headline(np.arange(100.0), scores, 1.0, "y")
 
 
-def test_settings_of_an_encoder_stand_alone_and_counts_have_commas():
-    settings = {"n_trees": "auto", "encoder": {"cv": 5, "max_one_hot": 10}}
-    table = html.settings_table({"settings": settings, "training": {"n_rows_": 3482}, "sklearn_version": "1"})
-    assert '<th scope="row">encoder__cv</th><td>5</td>' in table
+def test_counts_of_a_fit_have_commas():
+    table = html.settings_table({"settings": {}, "training": {"n_rows_": 3482}, "sklearn_version": "1"})
     assert '<th scope="row">n_rows</th><td>3,482</td>' in table
 
 

@@ -61,7 +61,7 @@ p { max-width: 46rem; } .lead { color: #5b6b7a; margin-top: 0; }
 .figures > * { flex: 1 1 auto; } .figures > .words { flex: 1 1 18rem; align-self: center; }
 figure { display: block; } figure svg { display: block; width: 100%; }
 figure text { font-family: system-ui, sans-serif !important; }
-.scroll { overflow-x: auto; } th { font-weight: 600; } th, td { vertical-align: top; }
+.scroll { overflow-x: auto; } #settings-given td { max-width: 22rem; overflow-wrap: anywhere; } th { font-weight: 600; } th, td { vertical-align: top; }
 thead th { border-bottom: 1px solid #5b6b7a; } tbody th { font-weight: 400; } .amount { text-align: right; }
 tr.own th, tr.own td { font-weight: 600; }
 @media (prefers-color-scheme: dark) {
@@ -269,7 +269,7 @@ def learning_sentence(model: Any) -> str:  # noqa: ANN401
 
 def settings_table(summary: dict[str, Any]) -> str:
     """Settings, what came of them, and versions."""
-    settings = [[name, str(value)] for name, value in _single_settings(summary["settings"])]
+    settings = [[name, str(value)] for name, value in summary["settings"].items()]
     fitted = [[name.rstrip("_"), _value_text(value)] for name, value in summary["training"].items()]
     versions = {"ssgp": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
     versions |= {"scikit-learn": summary["sklearn_version"], "matplotlib": load_matplotlib().__version__}
@@ -280,15 +280,6 @@ def settings_table(summary: dict[str, Any]) -> str:
         + _table("settings-found", "What came of them", ["fitted", "value"], fitted, numeric=False)
         + f"</div><p>{escape(listed)}; Python {platform.python_version()}.</p>"
     )
-
-
-def _single_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Settings by the names that ``set_params`` takes, those of an encoder one by one."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{name}__{inner}", of_it) for inner, of_it in value.items())
-        else:
-            yield name, value
 
 
 def _value_text(value: Any) -> str:  # noqa: ANN401
