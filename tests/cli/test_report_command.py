@@ -1,5 +1,7 @@
 """``ssgp report``: the page is the one that Python writes."""
 
+import re
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -8,6 +10,7 @@ from ssgp.report import write_report
 
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import run
+from ssgp.cli.progress_display import LineDisplay
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +65,12 @@ class TestReport:
             assert code == 0, err
             pages.append(path.read_text(encoding="utf-8").replace(name, ""))
         assert pages[0] == pages[1]
+
+    def test_lines_tell_how_far_it_is(self, folder, monkeypatch):
+        monkeypatch.setattr("ssgp.cli.output.LineDisplay", lambda stages: LineDisplay(stages, 0.0))
+        _, _, err = run("report", folder / "m", folder / "new.csv", "--out", folder / "told.html")
+        assert "writing the report: part 0 of 20, 0 % done" in err
+        assert re.search(r"^writing the report: part 20 of 20, 100 % done", err, re.MULTILINE)
 
     def test_quiet_says_nothing(self, folder, monkeypatch):
         monkeypatch.setattr("ssgp.cli.report_command.write_report", lambda *_, **__: None)

@@ -198,3 +198,13 @@ def test_where_it_fails_the_old_page_stays(exact, tmp_path):
         write_report(exact, np.zeros((3, 2)), [1.0, 2.0, np.nan], path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_it_is_told_how_much_is_done_until_all_is(exact, tmp_path):
+    told = []
+    X, y, _ = wavy(40, seed=1)
+    write_report(exact, X, y, tmp_path / "report.html", progress=lambda *call: told.append(call))
+    done = [count for _, count, _ in told]
+    assert done == sorted(done)
+    assert (done[0], done[-1]) == (0, told[0][2])
+    assert {(what, total) for what, _, total in told} == {("part", done[-1])}

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["FITTING", "FITTING_A_FOREST", "ROWS", "WAITING", "Course", "Stage", "Standing"]
+__all__ = ["FITTING", "FITTING_A_FOREST", "REPORT", "ROWS", "WAITING", "Course", "Stage", "Standing"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ FITTING_A_FOREST: Mapping[str, Stage] = {
     "tree": _TREES,
     **WAITING,
 }
+REPORT: Mapping[str, Stage] = {"part": Stage("writing the report", 1.0)}
 ROWS: Mapping[str, Stage] = {"row": Stage("predicting rows", 1.0), **WAITING}
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ssgp.cli.course import REPORT
 from ssgp.cli.evaluation_table import open_evaluation_table
 from ssgp.cli.output import Output, amount
 from ssgp.cli.output_paths import check_not_an_input, check_out
@@ -57,11 +58,12 @@ def report_command(
     if sample.n_missing:
         output.warn(f"{amount(sample.n_missing, 'row')} left out, where the target {name!r} is missing")
     n_shown, n_rows = len(sample.y), sample.n_with_target
-    with output.warnings_as_messages(), predictor.column_names_in_errors(name):
+    named = predictor.column_names_in_errors(name)
+    with output.warnings_as_messages(), named, output.progress(REPORT) as display:
         X = sample.table.select(columns)
         sources = {"model": Path(model).name, "rows": data.rstrip("/").rpartition("/")[2]}
         settings: Any = {"target": heading.label or name, "title": heading.title, "seen_in_training": heading.seen}
-        settings |= {"max_rows": MOST_ROWS, "n_rows": n_rows, "sources": sources}
+        settings |= {"max_rows": MOST_ROWS, "n_rows": n_rows, "sources": sources, "progress": display}
         write_report(predictor.model, X, sample.y, out, **settings)
     results = {"out": out, "rows": n_rows, "rows_shown": n_shown, "target": name}
     drawn = f"{n_shown:,} of " if n_shown < n_rows else ""

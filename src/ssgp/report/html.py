@@ -61,7 +61,8 @@ p { max-width: 46rem; } .lead { color: #5b6b7a; margin-top: 0; }
 .figures > * { flex: 1 1 auto; } .figures > .words { flex: 1 1 18rem; align-self: center; }
 figure { display: block; } figure svg { display: block; width: 100%; }
 figure text { font-family: system-ui, sans-serif !important; }
-.scroll { overflow-x: auto; } #settings-given td { max-width: 22rem; overflow-wrap: anywhere; } th { font-weight: 600; } th, td { vertical-align: top; }
+#settings-given td { max-width: 22rem; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; } th { font-weight: 600; } th, td { vertical-align: top; }
 thead th { border-bottom: 1px solid #5b6b7a; } tbody th { font-weight: 400; } .amount { text-align: right; }
 tr.own th, tr.own td { font-weight: 600; }
 @media (prefers-color-scheme: dark) {

@@ -1,6 +1,6 @@
 """The sections of a report, in order."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -37,6 +37,8 @@ __all__ = ["write_report"]
 INTERVAL_ROWS, EFFECT_ROWS, WIDTH_ROWS, IMPORTANCE_ROWS, SPREAD_ROWS = 60, 100, 1000, 2000, 1000
 MOST_EFFECTS, MOST_UNCERTAINTIES = 6, 3
 MOST_COLUMNS = 60
+# What the parts of the page take of the work, in order: predictions, importances and effects nearly all of it.
+WORK = (7, 0, 1, 1, 7, 3, 0, 0, 0, 0, 1)
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ def write_report(
     random_state: int = 0,
     sources: Mapping[str, str] | None = None,
     day: date | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> None:
     """Write a page that shows what a model learned and how far it can be believed.
 
@@ -119,6 +122,8 @@ def write_report(
         What the head of the page names, such as ``{"model": "delays.safetensors", "rows": "may.csv"}``.
     day : datetime.date, optional
         Day to write in the head; today where it is not given.
+    progress : callable, optional
+        Called as ``progress("part", done, total)`` while the page is made.
 
     Examples
     --------
@@ -136,6 +141,8 @@ def write_report(
     load_matplotlib()
     check_place(path, "the report")
     name = target or str(getattr(y, "name", None) or "target")
+    told = progress or (lambda *_: None)
+    told("part", 0, sum(WORK))
     predicted = PredictedRows.draw(model, X, y, max_rows, random_state, feature_names)
     if n_rows is not None:
         predicted = predicted.drawn_from(n_rows)
@@ -144,8 +151,17 @@ def write_report(
     day = day or date.today()
     named = {**(sources or {}), "written on": f"{day.day} {day:%B %Y}"}
     with untold():
-        body = "\n".join([html.heading(heading), *_sections(subject, named)])
+        body = "\n".join([html.heading(heading), *_followed(_sections(subject, named), told)])
     write_html(path, heading, body.replace(" %", "\N{NO-BREAK SPACE}%"), html.STYLE)
+
+
+def _followed(sections: Iterator[str], told: Callable[[str, int, int], None]) -> Iterator[str]:
+    """The same parts, and how much of the work is done after each."""
+    done = 0
+    for section, work in zip(sections, WORK, strict=True):
+        done += work
+        told("part", done, sum(WORK))
+        yield section
 
 
 def _sections(subject: Subject, sources: Mapping[str, str]) -> Iterator[str]:
