@@ -156,3 +156,28 @@ def test_batches_whose_groups_cannot_be_held_out(rng):
         parts = zip((slice(0, 30), slice(30, 60)), groups, strict=True)
         with pytest.raises(ValueError, match=message):
             model.fit_batches([(X[part], y[part], None, labels) for part, labels in parts])
+
+
+@pytest.mark.parametrize("sizes", [(300, 300), (550, 50), (598, 1, 1)])
+def test_groups_too_few_to_judge_a_map_leave_it_untried(sizes, rng):
+    X, y = drawn(600, rng)
+    groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    model = SpectralForestRegressor(n_trees=2, max_iter=10, random_state=0).fit(X, np.exp(y), groups=groups)
+    assert model.target_kind_ == "any"
+
+
+@pytest.mark.parametrize("n_elsewhere", [1, 2])
+def test_atoms_are_not_looked_for_where_all_other_rows_are_of_few_groups(n_elsewhere, rng):
+    X, y = drawn(3000, rng)
+    groups = rng.permutation(np.arange(3000) % 30)
+    spent = np.where(groups < n_elsewhere, np.exp(y), 0.0)
+    model = SpectralForestRegressor(n_trees=2, max_iter=10, random_state=0).fit(X, spent, groups=groups)
+    assert not len(model.atoms_)
+
+
+def test_atoms_that_are_given_leave_rows_of_two_groups(rng):
+    X, y = drawn(600, rng)
+    groups = rng.permutation(np.arange(600) % 6)
+    spent = np.where(groups < 2, np.exp(y), 0.0)
+    model = SpectralForestRegressor(n_trees=2, max_iter=10, atoms=0, random_state=0).fit(X, spent, groups=groups)
+    assert model.n_rows_ == 200

@@ -163,9 +163,12 @@ class _Trial:
 def _are_better(values: Array, rows: LabelledRows, target: Target, settings: ForestSettings, budget: Budget) -> bool:
     """Whether held-out rows of a part of the table are predicted better with atoms of these values."""
     groups = None if rows.ordered else rows.label
-    judges, learners = ChoosingRows.of(rows.X, rows.y, rows.weight, groups, np.arange(len(rows.y))).halves()
-    present = at_atoms(values, learners.y)
-    if len(rows.y) < LEAST_ROWS or present.all() or not np.isin(values, learners.y).all():
+    halves = ChoosingRows.of(rows.X, rows.y, rows.weight, groups, np.arange(len(rows.y))).halves()
+    if len(rows.y) < LEAST_ROWS or halves is None:
+        return False
+    judges, learners = halves
+    elsewhere = learners.take(np.flatnonzero(~at_atoms(values, learners.y)))
+    if not len(elsewhere.y) or elsewhere.are_of_one_group or not np.isin(values, learners.y).all():
         return False
     trial, forests = _Trial(values, judges, learners, target, settings), list[FittedForest]()
     seconds = seconds_of(lambda: forests.append(trial.plain()))

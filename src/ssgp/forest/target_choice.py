@@ -57,11 +57,20 @@ class ChoosingRows:
         """Rows of these numbers."""
         return ChoosingRows.of(self.X, self.y, self.weight, self.groups, rows)
 
-    def halves(self) -> "tuple[ChoosingRows, ChoosingRows]":
-        """Rows that judge, and the others, which are learned from."""
+    @property
+    def are_of_one_group(self) -> bool:
+        """Whether none can be held out of the others."""
+        return self.groups is not None and len(np.unique(self.groups)) < 2
+
+    def halves(self) -> "tuple[ChoosingRows, ChoosingRows] | None":
+        """Rows that judge, and the others, which are learned from; None where groups are too few for that."""
+        if self.are_of_one_group:
+            return None
         units = Standardizer.fit(self.X, self.y, self.weight, centre_target=True, tell=False)
         held_out = self.training(units).folds(1, int(JUDGING_SHARE * len(self.y)))[0]
-        return self.take(held_out), self.take(np.delete(np.arange(len(self.y)), held_out))
+        judges, learners = self.take(held_out), self.take(np.delete(np.arange(len(self.y)), held_out))
+        # Those who learn hold out some of their own.
+        return None if learners.are_of_one_group else (judges, learners)
 
     def training(self, units: Standardizer) -> TrainingRows:
         """The rows in units of a model, to learn from."""
@@ -91,9 +100,10 @@ def choose_map(
     """
     # The largest scale: a logarithm of nearly all targets.
     untried = None if candidates[0] is None else candidates[-1]
-    if len(candidates) == 1 or len(rows.y) < LEAST_ROWS:
+    halves = None if len(candidates) == 1 or len(rows.y) < LEAST_ROWS else rows.halves()
+    if halves is None:
         return untried
-    judges, learners = rows.halves()
+    judges, learners = halves
     forests: list[FittedForest] = []
 
     def try_next() -> None:
