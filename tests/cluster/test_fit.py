@@ -155,6 +155,19 @@ class TestErrors:
             dask.fit(SpectralForestRegressor(max_time=1.0), files, client, target="y")
 
 
+@pytest.mark.parametrize("source", [np.zeros((3, 2)), pd.DataFrame({"y": [1.0, 2.0]}), [], [np.zeros((3, 2))]])
+def test_a_source_of_this_process_is_refused(source, client):
+    with pytest.raises(TypeError, match=r"source must be a pair \(X, y\) of Dask's .* or paths of Parquet files, got"):
+        dask.fit(SpectralForestRegressor(), source, client, target="y")
+
+
+def test_a_pair_must_have_inputs_and_targets(client):
+    X, y = da.zeros((30, 2), chunks=10), da.zeros(30, chunks=10)
+    for source, found in (((None, y), "NoneType, Array"), ((X, None, y), "Array, NoneType, Array"), ((X,), "Array")):
+        with pytest.raises(TypeError, match=rf"source must be \(X, y\) or .*got \({found}\)"):
+            dask.fit(SpectralForestRegressor(), source, client)
+
+
 def test_without_a_cluster_the_error_says_how_to_get_one(monkeypatch):
     def nobody():
         raise ValueError("no clients found")

@@ -50,6 +50,7 @@ def test_of_arrays_are_those_of_the_model(model, rows):
         "mean with deviation": (mean, model.predict(X)),
         "deviation": (std, model.predict(X, return_std=True)[1]),
         "quantiles": (dask.predict_quantiles(model, lazy, [0.1, 0.9]), model.predict_quantiles(X, [0.1, 0.9])),
+        "one quantile": (dask.predict_quantiles(model, lazy, [0.5]), model.predict_quantiles(X, [0.5])),
         "interval": (dask.predict_interval(model, lazy, 0.9), model.predict_interval(X, 0.9)),
         "density": (dask.log_prob(model, lazy, da.from_array(y, chunks=300)), model.log_prob(X, y)),
     }
@@ -95,3 +96,12 @@ def test_nothing_is_computed_before_it_is_asked_for(model):
     predicted = dask.predict(model, lazy)
     with pytest.raises(AssertionError, match="computed"):
         computed(predicted)
+
+
+def test_what_is_neither_dasks_nor_a_path_is_refused(model, rows):
+    X, y = rows
+    for source in (X, pd.DataFrame({"a": X[:, 0]}), [X], []):
+        with pytest.raises(TypeError, match="source must be an array or a data frame of Dask, or paths of Parquet"):
+            dask.predict(model, source)
+    with pytest.raises(TypeError, match="X must be an array or a data frame of Dask, as y must, got str"):
+        dask.log_prob(model, "rows.parquet", da.from_array(y, chunks=300))

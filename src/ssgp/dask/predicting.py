@@ -1,19 +1,19 @@
 """Predictions of rows on a cluster: nothing is computed before it is asked for, and then by partitions."""
 
 import copy
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from dask.base import compute
+from dask.base import compute, is_dask_collection
 from dask.delayed import Delayed, delayed
 from distributed import Future
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ssgp._utils.arrays import Array
 from ssgp._utils.checks import check_levels
-from ssgp.dask.sources import open_parquet, partitions
+from ssgp.dask.sources import open_parquet, partitions, paths_of
 
 __all__ = ["log_prob", "predict", "predict_interval", "predict_quantiles"]
 
@@ -40,7 +40,7 @@ def predict(model: Any, source: Any, *, return_std: bool = False) -> Any:  # noq
         Only with `return_std`.
     """
     if not return_std:
-        return _each_partition(model, source, "predict", {}, ["mean"])
+        return _each_partition(model, source, "predict", {}, "mean")
     both = _each_partition(model, source, "predict", {"return_std": True}, ["mean", "std"])
     return (both["mean"], both["std"]) if hasattr(both, "columns") else (both[:, 0], both[:, 1])
 
@@ -61,7 +61,9 @@ def predict_interval(model: Any, source: Any, coverage: float = 0.95) -> Any:  #
 
 def log_prob(model: Any, X: Any, y: Any) -> Any:  # noqa: ANN401
     """Log densities of observations y at X, both arrays or data frames of Dask with the same partitions, shape (n,)."""
-    return _each_partition(model, X, "log_prob", {}, ["log_prob"], y)
+    if not is_dask_collection(X):
+        raise TypeError(f"X must be an array or a data frame of Dask, as y must, got {type(X).__name__}")
+    return _each_partition(model, X, "log_prob", {}, "log_prob", y)
 
 
 def _each_partition(
@@ -69,10 +71,10 @@ def _each_partition(
     source: Any,  # noqa: ANN401
     method: str,
     keywords: dict[str, Any],
-    names: Sequence[str],
+    names: str | Sequence[str],
     y: Any = None,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """What a method of the model returns for every partition, as one collection of columns of these names."""
+    """What a method of the model returns for every partition, as one collection: columns of these names, or the one."""
     if not isinstance(model, Future | Delayed):
         model = delayed(model, name=f"ssgp-model-{uuid4().hex}", traverse=False)
     if hasattr(source, "map_partitions") and not hasattr(source, "chunks"):
@@ -82,23 +84,21 @@ def _each_partition(
         targets = [None] * len(parts) if y is None else partitions(y, source)
         tasks = [_task(_answer, model, *pair, method, keywords) for pair in zip(parts, targets, strict=True)]
     else:
-        paths = [source] if isinstance(source, str | os.PathLike) else source
-        wanted = compute(delayed(_input_names)(model))[0]
-        tables = open_parquet([os.fspath(path) for path in paths], wanted)
+        paths = paths_of(source, "source must be an array or a data frame of Dask")
+        tables = open_parquet(paths, compute(delayed(_input_names)(model))[0])
         tasks = [_task(_answer_groups, model, table, method, keywords) for table in tables]
         sizes = [table.n_rows for table in tables]
-    return _as_array(tasks, sizes, len(names))
+    return _as_array(tasks, sizes, () if isinstance(names, str) else (len(names),))
 
 
 def _task(function: Callable[..., Any], *arguments: Any) -> Delayed:  # noqa: ANN401
     return delayed(function, pure=False)(*arguments, dask_key_name=f"ssgp-predict-{uuid4().hex}")
 
 
-def _as_array(tasks: Sequence[Delayed], sizes: Sequence[float], n_columns: int) -> Any:  # noqa: ANN401
-    """One array of the answers of all partitions."""
+def _as_array(tasks: Sequence[Delayed], sizes: Sequence[float], rest: tuple[int, ...]) -> Any:  # noqa: ANN401
+    """One array of the answers of all partitions, of the shape (n, *rest)."""
     import dask.array as da
 
-    rest = () if n_columns == 1 else (n_columns,)
     arrays = [
         da.from_delayed(task, (size, *rest), meta=np.empty((0,) * (1 + len(rest)), float))
         for task, size in zip(tasks, sizes, strict=True)
@@ -111,31 +111,31 @@ def _of_frame(
     source: Any,  # noqa: ANN401
     method: str,
     keywords: dict[str, Any],
-    names: Sequence[str],
+    names: str | Sequence[str],
     y: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """A series or a data frame of the answers, with the partitions and the index of the source."""
-    import pandas as pd
-
-    empty = pd.DataFrame({name: np.empty(0) for name in names})
     others = () if y is None else (y,)
-    return source.map_partitions(
-        _frame_answer, *others, model, method, keywords, names, meta=empty[names[0]] if len(names) == 1 else empty
-    )
+    meta = _as_frame(np.empty(0), None, names)
+    return source.map_partitions(_frame_answer, *others, model, method, keywords, names, meta=meta)
 
 
 def _frame_answer(X: Any, *others: Any) -> Any:  # noqa: ANN401
     """The answer for a partition of a data frame."""
+    *targets, model, method, keywords, names = others
+    return _as_frame(_answer(model, X, targets[0] if targets else None, method, keywords), X.index, names)
+
+
+def _as_frame(answer: Array, index: Any, names: str | Sequence[str]) -> Any:  # noqa: ANN401
+    """A data frame with columns of these names, or a series of the one."""
     import pandas as pd
 
-    *targets, model, method, keywords, names = others
-    answer = _answer(model, X, targets[0] if targets else None, method, keywords)
-    if len(names) == 1:
-        return pd.Series(answer.reshape(-1), index=X.index, name=names[0])
-    return pd.DataFrame(answer.reshape(-1, len(names)), index=X.index, columns=pd.Index(list(names)))
+    if isinstance(names, str):
+        return pd.Series(answer, index=index, name=names)
+    return pd.DataFrame(answer.reshape(-1, len(names)), index=index, columns=pd.Index(list(names)))
 
 
-def _answer(model: Any, X: Any, y: Any, method: str, keywords: dict[str, Any]) -> NDArray[np.float64]:  # noqa: ANN401
+def _answer(model: Any, X: Any, y: Any, method: str, keywords: dict[str, Any]) -> Array:  # noqa: ANN401
     """What a method returns for a partition, in one thread: workers have others."""
     if not len(X):
         n_columns = (
@@ -149,7 +149,7 @@ def _answer(model: Any, X: Any, y: Any, method: str, keywords: dict[str, Any]) -
     return np.stack(answer, axis=1) if isinstance(answer, tuple) else answer
 
 
-def _answer_groups(model: Any, block: Any, method: str, keywords: dict[str, Any]) -> NDArray[np.float64]:  # noqa: ANN401
+def _answer_groups(model: Any, block: Any, method: str, keywords: dict[str, Any]) -> Array:  # noqa: ANN401
     """The same for row groups of files."""
     return np.concatenate([_answer(model, table, None, method, keywords) for table in block.tables()])
 

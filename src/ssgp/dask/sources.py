@@ -27,6 +27,7 @@ __all__ = [
     "open_parquet",
     "parquet_blocks",
     "partitions",
+    "paths_of",
 ]
 
 # Blocks of a file's row groups: so many of a table, of at least so many bytes.
@@ -89,22 +90,28 @@ def blocks_of(
     """Blocks of a source: parts of at most so many bytes, or its own partitions."""
     if is_collection(source):
         return collection_blocks(source, columns, tasks)
-    paths = [source] if isinstance(source, str | os.PathLike) else source
-    if not (isinstance(paths, Iterable) and paths and all(isinstance(path, str | os.PathLike) for path in paths)):
-        raise TypeError(
-            "source must be a pair (X, y) of Dask's arrays or data frames, a data frame of Dask, or paths of Parquet "
-            f"files, got {type(source).__name__}"
-        )
-    return parquet_blocks([os.fspath(path) for path in paths], columns, tasks, most_bytes)
+    paths = paths_of(source, "source must be a pair (X, y) of Dask's arrays or data frames, a data frame of Dask")
+    return parquet_blocks(paths, columns, tasks, most_bytes)
+
+
+def paths_of(source: Any, otherwise: str) -> list[str]:  # noqa: ANN401
+    """Paths of files: one, or several; else an error that begins with what the source may be otherwise."""
+    if isinstance(source, str | os.PathLike):
+        return [os.fspath(source)]
+    # Entries of data frames are names of columns.
+    paths = [] if hasattr(source, "shape") or not isinstance(source, Iterable) else list(source)
+    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
+        raise TypeError(f"{otherwise}, or paths of Parquet files, got {type(source).__name__}")
+    return [os.fspath(path) for path in paths]
 
 
 def collection_blocks(source: Any, columns: TargetColumns, tasks: Tasks) -> list[Delayed]:  # noqa: ANN401
     """A task for each partition of a data frame, or of a pair or three of arrays or data frames."""
     parts = list(source) if isinstance(source, list | tuple) else _columns_of_frame(source, columns)
-    if not 2 <= len(parts) <= 3 or not all(part is None or is_dask_collection(part) for part in parts):
+    given = parts[:-1] if len(parts) == 3 and parts[-1] is None else parts
+    if not 2 <= len(given) <= 3 or not all(map(is_dask_collection, given)):
         found = ", ".join(type(part).__name__ for part in parts)
         raise TypeError(f"source must be (X, y) or (X, y, sample_weight), all of them Dask's, got ({found})")
-    given = [part for part in parts if part is not None]
     if isinstance(source, list | tuple) and columns.target is not None:
         raise ValueError("target names a column of one table, and source is a pair with the target apart")
     delayed = [partitions(part, given[0]) for part in given]
