@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ssgp import SpectralForestRegressor
@@ -95,7 +96,11 @@ def test_repeats_are_held_out_alike_in_batches(rng):
     ("groups", "message"),
     [
         (["a"] * 50, "groups has the one label 'a'"),
-        ([None, *"b" * 49], "groups has missing values; every row needs the label of its group"),
+        *(
+            ([missing, *"b" * 49], "groups has missing values; every row needs the label of its group")
+            for missing in (None, pd.NA, pd.NaT)
+        ),
+        (np.array(["NaT", *["2025-01-01"] * 49], "M8[D]"), "groups has missing values"),
         (["a", "b"], "inconsistent numbers of samples"),
     ],
 )
@@ -132,7 +137,6 @@ def test_groups_of_batches_are_those_of_the_whole_table(weighted, sampled, rng, 
 
 
 def test_groups_of_encoded_batches(rng):
-    pd = pytest.importorskip("pandas")
     X, y = drawn(400, rng)
     frame = pd.DataFrame({"x": X[:, 0], "town": [f"town {i}" for i in rng.integers(4, size=400)]})
     groups = rng.integers(40, size=400)

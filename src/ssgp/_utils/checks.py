@@ -289,10 +289,19 @@ def check_blocks(blocks: ArrayLike, X: ArrayLike, name: str = "blocks", of: str 
     """Labels of blocks, one per row."""
     labels = column_or_1d(np.asarray(on_host(blocks)))
     check_consistent_length(labels, X)
-    missing = labels.dtype.kind == "f" and not np.isfinite(labels).all()
-    if missing or (labels.dtype.kind == "O" and any(label is None or label != label for label in labels)):
+    if _lacks_some(labels):
         raise ValueError(f"{name} has missing values; every row needs the label of its {of}")
     return labels
+
+
+def _lacks_some(labels: NDArray[Any]) -> bool:
+    """Whether some labels are missing: None, not a number, or what pandas has for that."""
+    if labels.dtype.kind in "mM":
+        return bool(np.isnat(labels).any())
+    if labels.dtype.kind == "O":
+        # Neither is equal to itself; pandas' own says not even that it is not.
+        return any(label is None or (label == label) is not True for label in labels.tolist())
+    return labels.dtype.kind == "f" and not np.isfinite(labels).all()
 
 
 class GroupNumbers:
