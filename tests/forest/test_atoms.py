@@ -220,6 +220,16 @@ def test_a_fit_that_goes_on_keeps_the_atoms(fitted):
     assert model.atoms_.tolist() == [0.0]
 
 
+def test_a_checkpoint_knows_atoms_that_are_an_array(tmp_path):
+    X, y = spending(300)
+    y = np.where(y > 2.0, 2.0, y)
+    model = SpectralForestRegressor(**QUICK, atoms=np.array([0.0, 2.0]))
+    first = model.fit(X, y, checkpoint=tmp_path / "parts").predict(X)
+    np.testing.assert_array_equal(model.fit(X, y, checkpoint=tmp_path / "parts").predict(X), first)
+    with pytest.raises(ValueError, match="belongs to another fit"):
+        model.set_params(atoms=np.array([0.0, 1.0])).fit(X, y, checkpoint=tmp_path / "parts")
+
+
 def test_checkpoints_give_the_same_model(fitted, tmp_path):
     X, y = spending()
     for _ in range(2):

@@ -59,7 +59,7 @@ class Checkpoint:
         """Say which fit this is; parts of another one in the folder are an error that tells the difference."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = self._lock or FolderLock(self._folder)
-        there, here = self._identity(), json.loads(json.dumps(identity(), default=lambda value: value.item()))
+        there, here = self._identity(), json.loads(json.dumps(identity(), default=_plain))
         different = [name for name in here if there.get(name, here[name]) != here[name]]
         if different:
             name = different[0]
@@ -104,6 +104,11 @@ def _identity_in(folder: Path) -> dict[str, Any]:
         if isinstance(identity, dict) and identity.keys() >= REQUIRED and _is_seed(identity["seed"]):
             return identity
     return {}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  of NumPy
+    """A number or an array of numbers as JSON has them."""
+    return value.tolist()
 
 
 def _is_seed(value: Any) -> bool:  # noqa: ANN401  as JSON has it
