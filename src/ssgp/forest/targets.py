@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.foreign_arrays import on_host
-from ssgp.rows.target_maps import Logit, SoftLog, TargetMap
+from ssgp.rows.target_maps import MOST, Logit, SoftLog, TargetMap
 
 __all__ = ["Target", "TargetOptions", "allowed_by", "check_allowed", "possible_maps"]
 
@@ -36,17 +36,17 @@ class TargetOptions(StrOptions):
         return super().is_satisfied_by(val) or bounds_of(val) is not None
 
     def __str__(self) -> str:
-        return f"{super().__str__()} or a pair of numbers, the lower and the upper bound"
+        return f"{super().__str__()} or a pair of numbers, the lower and the upper bound, of at most {MOST:g}"
 
 
 def bounds_of(target: Any) -> tuple[float, float] | None:  # noqa: ANN401
-    """Bounds as floats, None where it is something else or no bounds."""
+    """Bounds as floats, None where it is something else or no bounds of a map."""
     if not isinstance(target, tuple | list) or len(target) != 2:
         return None
     if not all(isinstance(end, int | float | np.number) and not isinstance(end, bool) for end in target):
         return None
     low, high = float(target[0]), float(target[1])
-    return (low, high) if np.isfinite([low, high]).all() and low < high else None
+    return (low, high) if -MOST <= low < high <= MOST else None
 
 
 def allowed_by(target_map: TargetMap) -> Target:

@@ -14,9 +14,9 @@ from ssgp._utils.arrays import Array
 from ssgp.saving.contents import TINIEST, number, text
 from ssgp.saving.kinds import stored
 
-__all__ = ["Logit", "SoftLog", "TargetMap"]
+__all__ = ["MOST", "Logit", "SoftLog", "TargetMap"]
 
-# Largest scale of a map.
+# Largest scale, and farthest end, of a map.
 MOST = 1e140
 # Predictions of targets without an upper end are centred at so many times the largest one at most.
 TIMES_LARGEST = 2.0
