@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError
 
 import ssgp
-from ssgp import SpectralForestRegressor
+from ssgp import SpectralForestRegressor, TableEncoder
 from ssgp.distributions import CountDistribution, MappedDistribution
 from ssgp.forest.sizes import MemoryShares
 from ssgp.forest.targets import check_allowed, possible_maps
@@ -56,7 +57,7 @@ class TestTheParameter:
         assert copy.target == target
         check_allowed(target, [1.0])
 
-    @pytest.mark.parametrize("target", ["log", (1, 0), (0, 1, 2), (0, np.inf), (True, 2), None, 3.0])
+    @pytest.mark.parametrize("target", ["log", (1, 0), (0, 1, 2), (0, np.inf), (0, 1e200), (True, 2), None, 3.0])
     def test_others_are_refused_with_what_is_allowed(self, target):
         with pytest.raises(InvalidParameterError, match=r"'positive'.* or a pair of numbers, the lower and the upper"):
             SpectralForestRegressor(target=target).fit(np.zeros((30, 1)), np.arange(30.0))
@@ -267,6 +268,18 @@ def test_batches_give_the_same_model(sampled, target, incomes, monkeypatch):
     parts = SpectralForestRegressor(**QUICK, target=target).fit_batches([(X[:200], y[:200]), (X[200:], y[200:])])
     assert whole.target_map_ == parts.target_map_ is not None
     np.testing.assert_array_equal(whole.predict_interval(X[:50]), parts.predict_interval(X[:50]))
+
+
+def test_means_look_at_rows_once(incomes, monkeypatch):
+    X, y = incomes
+    table = pa.table({"x": X[:, 0], "town": np.array(["a", "b"])[(X[:, 1] > 0).astype(int)]})
+    model = SpectralForestRegressor(**QUICK, target="positive").fit(table, y)
+    encoded, looks = TableEncoder.encoded, []
+    monkeypatch.setattr(TableEncoder, "encoded", lambda self, X: looks.append(len(X)) or encoded(self, X))
+    with pytest.warns(UserWarning, match="values that fit never saw") as warned:
+        model.predict(pa.table({"x": [0.0, 1.0], "town": ["a", "elsewhere"]}))
+    assert looks == [2]
+    assert len(warned) == 1
 
 
 def test_far_rows_are_not_predicted_hundreds_of_times_the_largest_target(incomes):

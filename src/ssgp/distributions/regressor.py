@@ -1,7 +1,7 @@
 """The methods of every regressor of the library, all of one predictive distribution."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from ssgp._utils.checks import check_count, check_levels, check_target
 from ssgp.distributions.base import Distribution
 from ssgp.engine.threads import map_in_threads
 
-__all__ = ["DistributionRegressor", "map_distributions", "means_of_distributions"]
+__all__ = ["DistributionRegressor", "map_distributions", "means_of_distributions", "means_of_parts"]
 
 Result = TypeVar("Result")
 
@@ -149,19 +149,31 @@ def map_distributions(
 
     `distribution` is the predictive distribution of these rows, and `keywords` are those of `predict_distribution`.
     """
+    return map_parts(regressor._distributions(X, **keywords), function, regressor._n_jobs)
+
+
+def map_parts(
+    parts: Iterable[Distribution], function: Callable[[Distribution, slice], Result], n_jobs: int | None
+) -> list[Result]:
+    """The same of distributions of all rows that come in parts."""
     results: list[Result] = []
     start = 0
-    for part in regressor._distributions(X, **keywords):
+    for part in parts:
         tasks = [slice(i, min(i + ROWS_PER_TASK, len(part))) for i in range(0, len(part), ROWS_PER_TASK)]
 
         def evaluate(task: slice, part: Distribution = part, start: int = start) -> Result:
             return function(part[task], slice(start + task.start, start + task.stop))
 
-        results += map_in_threads(evaluate, tasks, regressor._n_jobs)
+        results += map_in_threads(evaluate, tasks, n_jobs)
         start += len(part)
     return results
 
 
 def means_of_distributions(regressor: DistributionRegressor, X: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
     """Means of the distributions of rows X (n, d), where there is no shorter way to them, shape (n,)."""
-    return np.concatenate(map_distributions(regressor, X, lambda part, _: part.mean(), **keywords))
+    return means_of_parts(regressor._distributions(X, **keywords), regressor._n_jobs)
+
+
+def means_of_parts(parts: Iterable[Distribution], n_jobs: int | None) -> Array:
+    """Means of the distributions of all rows, which come in parts, shape (n,)."""
+    return np.concatenate(map_parts(parts, lambda part, _: part.mean(), n_jobs))

@@ -37,7 +37,7 @@ from ssgp.distributions.atoms import AtomDistribution, mean_with_atoms
 from ssgp.distributions.counts import in_target_units
 from ssgp.distributions.filled import FilledDistribution, InputRows
 from ssgp.distributions.mapped import MappedDistribution
-from ssgp.distributions.regressor import means_of_distributions
+from ssgp.distributions.regressor import means_of_parts
 from ssgp.distributions.row_labels import BatchLabels, LabelKind, RowLabels
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
@@ -796,13 +796,16 @@ default="squared-exponential"
     def _means(self, X: ArrayLike) -> Array:
         rows = self._checked(X)
         if self.target_map_ is not None:
-            return means_of_distributions(self, X)
+            return means_of_parts(self._parts(rows), self.n_jobs)
         means = rows.means(lambda rows, _: self._predictor.means(rows))
         atoms = self._fitted.atoms
         return means if atoms is None else mean_with_atoms(atoms.values, self._probability(atoms, rows), means)
 
     def _distributions(self, X: ArrayLike) -> Iterator[ForestDistribution]:
-        rows = self._checked(X)
+        return self._parts(self._checked(X))
+
+    def _parts(self, rows: InputRows) -> Iterator[ForestDistribution]:
+        """Distributions of the rows, as many at a time as memory is for."""
         at_once = PREDICT_ROWS
         if len(rows) > at_once:
             at_once = max(at_once, PREDICT_ROWS_PER_THREAD * n_threads(self.n_jobs))
