@@ -15,6 +15,7 @@ from ssgp._utils.budget import Budget
 from ssgp.distributions import AtomDistribution
 from ssgp.forest.atom_choice import _frequent_values, find_atoms
 from ssgp.forest.atoms import LabelledRows, fit_atoms
+from ssgp.forest.settings import ForestSettings
 from ssgp.metrics import crps, pit, pit_uniformity
 
 QUICK: dict[str, Any] = {"n_trees": 2, "max_iter": 30, "correct": False, "random_state": 0, "n_jobs": 1}
@@ -79,7 +80,7 @@ class TestWhatIsFound:
         rng = np.random.default_rng(1)
         X = rng.uniform(-1, 1, size=(700, 4))
         rows = LabelledRows(X, np.maximum(np.sin(3 * X[:, 0]) + np.cos(3 * X[:, 1]) * X[:, 2], 0.3))
-        settings = SpectralForestRegressor(**QUICK)._settings(700, 4, 0, None)
+        settings = ForestSettings.of(SpectralForestRegressor(**QUICK), 700, 4, 0)
         assert find_atoms("auto", rows, np.arange(700), "auto", settings, Budget(), None) is None
         assert find_atoms([0.3], rows, np.arange(700), "auto", settings, Budget(), None) is not None
 

@@ -153,7 +153,7 @@ class TestSameAnswer:
             lambda: fitted.noise_variance(X),
         ]
         whole = [ask() for ask in asked]
-        monkeypatch.setattr("ssgp.forest.estimator.PREDICT_ROWS", 100)
+        monkeypatch.setattr("ssgp.forest.predictions.PREDICT_ROWS", 100)
         for ask, expected in zip(asked, whole, strict=True):
             np.testing.assert_allclose(ask(), expected, rtol=1e-5, atol=1e-6)
 

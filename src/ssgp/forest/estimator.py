@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.arrays import Array
 from ssgp._utils.budget import Budget, interruptible
 from ssgp._utils.checks import (
     COLUMNS,
@@ -24,67 +22,31 @@ from ssgp._utils.checks import (
     check_total_weight,
     columns_unchanged_on_error,
 )
-from ssgp._utils.checksums import checksum
 from ssgp._utils.devices import DeviceName
-from ssgp._utils.progress import CallbackSupportMixin, RowCounter, StepHooks
-from ssgp._utils.sampling import random_rows
+from ssgp._utils.progress import CallbackSupportMixin, StepHooks
 from ssgp._utils.views import View
-from ssgp._utils.warning import DEPRECATED, warn_of_removed, warn_user
+from ssgp._utils.warning import DEPRECATED
 from ssgp._utils.whole_file import FilePath
-from ssgp._utils.wide import fewer_if_wide
-from ssgp._version import __version__
-from ssgp.distributions.atoms import AtomDistribution, mean_with_atoms
-from ssgp.distributions.counts import in_target_units
-from ssgp.distributions.filled import FilledDistribution, InputRows
-from ssgp.distributions.mapped import MappedDistribution
-from ssgp.distributions.regressor import means_of_parts
+from ssgp.distributions.filled import InputRows
 from ssgp.distributions.row_labels import BatchLabels, LabelKind, RowLabels
-from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.distributions.table_regressor import Encoder, TableRegressor, stored_regressor
 from ssgp.distributions.training_batches import GivenBatches, encoded_batches
-from ssgp.engine.threads import n_threads
-from ssgp.forest.atom_choice import AtomOptions, AtomSetting, find_atoms, given_values, kind_elsewhere
-from ssgp.forest.atoms import Atoms, LabelledRows
-from ssgp.forest.builder import LEAST_ROWS
-from ssgp.forest.fit import CHECKPOINTED, fit_forest, learn_more, refit_forest
+from ssgp.forest.atom_choice import AtomOptions, AtomSetting, given_values
+from ssgp.forest.fit import CHECKPOINTED
 from ssgp.forest.fitted import CONTENTS, OPTIONAL_CONTENTS, FittedForest, check_contents
-from ssgp.forest.machines import Predictor, find_machine
-from ssgp.forest.settings import ForestSettings
-from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory, ForestSizes, MemoryShares, choose_sizes
-from ssgp.forest.target_choice import ChoosingRows, choose_map
-from ssgp.forest.targets import Target, TargetOptions, allowed_by, check_allowed, possible_maps
-from ssgp.rows.isolated_values import clean_range
-from ssgp.rows.repeats import repeats_together
-from ssgp.rows.row_files import RowFile, StoredTable, gathered
-from ssgp.rows.row_tables import FileTable, MemoryTable, RowTable, TrainingRows
-from ssgp.rows.standardizer import Standardizer
+from ssgp.forest.machines import find_machine
+from ssgp.forest.predictions import ForestDistribution, Predictions
+from ssgp.forest.preparing import MakeTable, Preparation, Stored, fit_more_rows
+from ssgp.forest.sizes import LEAST_MEMORY, AmountOfMemory
+from ssgp.forest.targets import Target, TargetOptions, allowed_by, check_allowed
+from ssgp.rows.row_files import RowFile, gathered
+from ssgp.rows.row_tables import FileTable
 from ssgp.rows.target_maps import TargetMap
 from ssgp.saving.checkpoints import Checkpoint
 from ssgp.saving.kinds import Kinds
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, KERNELS
-from ssgp.spectrum.parameters import Parameters
 
 __all__ = ["SpectralForestRegressor"]
-
-# Rows are kept for `partial_fit` where they take no more, and `keep_rows` is "auto".
-KEPT_BYTES = 4_000_000
-# Rows whose distributions are kept at a time, or so many per thread.
-PREDICT_ROWS = 1 << 17
-PREDICT_ROWS_PER_THREAD = 1 << 14
-# What predictions are.
-ForestDistribution = StudentMixture | FilledDistribution | MappedDistribution | AtomDistribution
-# Rows that are not in memory, and what makes a table of them that trees can be fitted to.
-Stored = TypeVar("Stored", bound=StoredTable)
-MakeTable = Callable[[Stored, Standardizer, int, Callable[[int], Any]], RowTable]
-# Settings that change nothing in what is learned.
-NOT_IN_THE_MODEL = {"average_prunings", "encoder", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
-
-
-class FoundAtoms(NamedTuple):
-    """Seed of a fit, and the atoms of its target, None where it has none."""
-
-    seed: int
-    atoms: Atoms | None = None
 
 
 @stored_regressor(CONTENTS, optional_parts=OPTIONAL_CONTENTS, relations=check_contents)
@@ -414,56 +376,17 @@ default="squared-exponential"
             return self._fit_stored(file, FileTable, budget, labels.kind)
 
     def _fit_stored(
-        self,
-        stored: Stored,
-        make_table: MakeTable[Stored],
-        budget: Budget,
-        kind: LabelKind | None = None,
-        found: FoundAtoms | None = None,
+        self, stored: Stored, make_table: MakeTable[Stored], budget: Budget, kind: LabelKind | None = None
     ) -> Self:
-        """Fit to rows that are not in memory, in the user's units, checked and in numbers.
-
-        Parameters
-        ----------
-        stored : StoredTable
-            The rows.
-        make_table : callable
-            Takes them, their units, bytes that sorted rows may take, and who is told how many rows have been fitted,
-            to a table that trees can be fitted to.
-        budget : Budget
-            Time, and what is kept.
-        kind : "groups", "time" or None
-            What their labels are.
-        found : FoundAtoms or None
-            Seed of the fit and atoms, where they are known, and the rows none of theirs.
-        """
-        shares = self._shares(stored.n_inputs)
-        if stored.n_rows <= shares.sampled_rows:
-            label = stored.labels_of(np.arange(stored.n_rows)) if stored.labelled else None
-            return self._fit_rows(*stored.read(0, stored.n_rows), self.keep_rows, budget, label, kind, found)
-        seed = self._draw_seed(budget) if found is None else found.seed
-        places = random_rows(stored.n_rows, shares.sampled_rows, seed)
-        X, y, weight = stored.take(places)
-        labels_of_sample = stored.labels_of(places) if stored.labelled else None
-        if found is None:
-            found = self._find_atoms(X, y, weight, labels_of_sample, kind, np.arange(len(y)), seed, budget)
-            if found.atoms is not None:
-                del X, y, weight
-                with stored.elsewhere(found.atoms.values) as others:
-                    return self._fit_stored(others, make_table, budget, kind, found)
-        groups = labels_of_sample if kind == "groups" else None
-        chosen_by = ChoosingRows.of(X, y, weight, groups, np.arange(len(y)))
-        units = self._choose_units(X, y, weight, chosen_by, found, budget, places, stored.extremes)
-        sample = units.rows(X, y, weight)
-        del X, y, weight, chosen_by
-        sizes = self._sizes(stored.n_rows, stored.n_inputs, None)
-        n_fitted = sizes.n_trees * stored.n_rows * (1 + sizes.refits(stored.n_rows))
-        table = make_table(stored, units, shares.part_bytes, RowCounter(n_fitted))
-        training = TrainingRows(sample, table, places)
-        if labels_of_sample is not None:
-            training = training.labelled(kind, labels_of_sample, stored.labels)
-        self._fit_table(training, units, found, budget)
+        """Fit to rows that are not in memory: see `Preparation.fit_stored`."""
+        self._fitted = self._preparation(budget, self.keep_rows, kind).fit_stored(stored, make_table)
         return self
+
+    def _preparation(
+        self, budget: Budget, keep_rows: bool | Literal["auto"], kind: LabelKind | None = None
+    ) -> Preparation:
+        """A fit to rows that have been checked, whose columns the estimator expects now."""
+        return Preparation(self, budget, self._hooks, self._last(), keep_rows, kind)
 
     @contextmanager
     def _gathered(
@@ -496,7 +419,8 @@ default="squared-exponential"
             if growing and weight is not None:
                 check_total_weight(WeightTotals.of(weight), growing)
             labels.check()
-            return self._fit_rows(X, y, weight, keep_rows, budget, label, labels.kind)
+            self._fitted = self._preparation(budget, keep_rows, labels.kind).fit_rows(X, y, weight, label)
+            return self
 
     @contextmanager
     def _budget(self, checkpoint: FilePath | None) -> Iterator[Budget]:
@@ -512,113 +436,6 @@ default="squared-exponential"
             yield Budget.of(None, kept)
         finally:
             kept.release()
-
-    def _fit_rows(
-        self,
-        X: Array,
-        y: Array,
-        weight: Array | None,
-        keep_rows: bool | Literal["auto"],
-        budget: Budget,
-        label: Array | None = None,
-        kind: LabelKind | None = None,
-        found: FoundAtoms | None = None,
-    ) -> Self:
-        """Fit to rows in memory that have been checked; to those elsewhere, where atoms are found."""
-        shares = self._shares(X.shape[1])
-        if found is None:
-            seed = self._draw_seed(budget)
-            sampled = random_rows(len(y), min(len(y), shares.sampled_rows), seed)
-            found = self._find_atoms(X, y, weight, label, kind, sampled, seed, budget)
-        # Numbers of the rows at no atom, and of a sample of these.
-        numbers = np.arange(len(y)) if found.atoms is None else np.flatnonzero(~found.atoms.are_at(y))
-        places = random_rows(len(numbers), min(len(numbers), shares.sampled_rows), found.seed)
-        chosen_by = ChoosingRows.of(X, y, weight, label if kind == "groups" else None, numbers[places])
-        label = None if label is None else label[numbers]
-
-        def taken(rows: Indices) -> tuple[Array, Array, Array | None]:
-            return X[rows], y[rows], None if weight is None else weight[rows]
-
-        if len(places) == len(numbers):
-            all_of_them = (X, y, weight) if found.atoms is None else taken(numbers)
-            units = self._choose_units(*all_of_them, chosen_by, found, budget, numbers)
-            rows = units.rows(X, y, weight, numbers[places], np.array([0, len(places)]))
-            training = TrainingRows.in_random_order(rows)
-            label = None if label is None else label[places]
-        else:
-            extremes = float(y[numbers].min()), float(y[numbers].max())
-            units = self._choose_units(*taken(numbers[places]), chosen_by, found, budget, numbers[places], extremes)
-            rows = units.rows(X, y, weight, numbers, np.array([0, len(numbers)]))
-            training = TrainingRows.of(MemoryTable(rows), places)
-        if label is not None:
-            training = training.labelled(kind, label[training.places], lambda: [label])
-        table = self._fit_table(training, units, found, budget).table
-        rows = table.rows if isinstance(table, MemoryTable) else rows
-        keep = rows.X.nbytes + rows.y.nbytes <= KEPT_BYTES if keep_rows == "auto" else keep_rows
-        self._fitted = replace(self._fitted, rows=rows if keep else None)
-        return self
-
-    def _draw_seed(self, budget: Budget) -> int:
-        """Seed of the fit."""
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return budget.kept.same_seed(seed) if self.random_state is None else seed
-
-    def _find_atoms(
-        self,
-        X: Array,
-        y: Array,
-        weight: Array | None,
-        label: Array | None,
-        kind: LabelKind | None,
-        places: Indices,
-        seed: int,
-        budget: Budget,
-    ) -> FoundAtoms:
-        """Atoms of the target, told from rows of these places, in random order."""
-        goes_on = self._last() is not None
-        last = self._fitted.atoms if goes_on else None
-        if self.atoms is None or (goes_on and last is None):
-            return FoundAtoms(seed)
-        rows = LabelledRows(X, y, weight, label, kind == "time")
-        settings = self._settings(len(places), X.shape[1], seed, None)
-        return FoundAtoms(seed, find_atoms(self.atoms, rows, places, self.target, settings, budget, last))
-
-    def _choose_units(
-        self,
-        X: Array,
-        y: Array,
-        weight: Array | None,
-        chosen_by: ChoosingRows,
-        found: FoundAtoms,
-        budget: Budget,
-        places: Indices | None = None,
-        extremes: tuple[float, ...] = (),
-    ) -> Standardizer:
-        """Units of the last fit, where this one goes on from it, or of these rows.
-
-        Those of a sample have `places` in their table, whose least and largest targets are `extremes`.
-        """
-        if self._last() is not None:
-            return self._fitted.units
-        settings = self._settings(len(chosen_by.y), X.shape[1], found.seed, None)
-        y_range = clean_range(y, extremes) or (-np.inf, np.inf)
-        within = np.clip(y, *y_range)
-        least = max(y_range[0], min((*extremes, float(y.min()))))
-        chosen_by = replace(chosen_by, y=np.clip(chosen_by.y, *y_range))
-        target = self.target if found.atoms is None else kind_elsewhere(self.target, within, least)
-        target_map = choose_map(possible_maps(target, within, least), chosen_by, settings, budget)
-        return Standardizer.fit(X, y, weight, True, target_map, places, extremes)
-
-    def _fit_table(self, rows: TrainingRows, units: Standardizer, found: FoundAtoms, budget: Budget) -> TrainingRows:
-        """Fit, and return the rows it was to: those that were given, or each once where some are copies."""
-        warn_of_removed(self, average_prunings="the average over prunings gained 0.3 % at most")
-        last, given = self._last(), rows
-        budget.kept.begin(lambda: self._identity(given, found))
-        rows = repeats_together(rows) if rows.groups is None else rows
-        _warn_of_few_rows(rows.table.n_rows)
-        settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], found.seed, last)
-        self._fitted = fit_forest(rows, units, settings, budget, last, self._hooks, found.atoms)
-        return rows
 
     def _hooks(self, n_steps: int, attributes: Callable[[], Mapping[str, Any]]) -> StepHooks:
         return StepHooks(self, n_steps, attributes, None, self.verbose)
@@ -660,72 +477,11 @@ default="squared-exponential"
         X, y, weight, _ = self._more_rows(X, y, sample_weight)
         allowed, atoms = self._allowed(True)
         check_allowed(allowed, given, sample_weight, atoms)
-        if last.atoms is not None:
-            elsewhere = ~last.atoms.are_at(y)
-            X, y, weight = X[elsewhere], y[elsewhere], None if weight is None else weight[elsewhere]
-        rows = last.rows.append(last.units.rows(X, y, weight))
-        if rows.weight is not None:
-            check_total_weight(WeightTotals.of(rows.weight), growing=True)
-        settings = self._settings(len(rows.y), rows.X.shape[1], last.seed, last.parameters)
-        if not n_steps:
-            self._fitted = refit_forest(last, rows, settings)
-            return self
-        # New rows join at random places: what is held out must not be the newest.
-        rows = rows.reorder(np.random.default_rng(last.seed).permutation(len(rows.y)), rows.bounds)
-        training = repeats_together(TrainingRows.in_random_order(rows, self._shares(rows.X.shape[1]).sampled_rows))
-        table = training.table
-        rows = table.rows if isinstance(table, MemoryTable) else rows
-        self._fitted = replace(learn_more(last, training, settings, n_steps, self._hooks), rows=rows)
+        self._fitted = fit_more_rows(last, X, y, weight, self, n_steps, self._hooks)
         return self
 
-    def _identity(self, rows: TrainingRows, found: FoundAtoms) -> dict[str, Any]:
-        """Facts that have to be the same for a fit to go on from a checkpoint."""
-        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in NOT_IN_THE_MODEL}
-        last = self._last()
-        return {
-            "seed": int(found.seed),
-            "number of rows": rows.table.n_rows,
-            **settings,
-            "checksums of inputs, targets and weights": rows.table.checksums(),
-            "checksum of groups": checksum(rows.groups),
-            "checksum of the start": None if last is None else checksum(last.flat),
-            "version of ssgp": __version__,
-        }
-
-    def _shares(self, n_inputs: int) -> MemoryShares:
-        """What `max_memory` is shared among."""
-        return MemoryShares.of(self.max_memory, n_inputs)
-
-    def _sizes(self, n_rows: int, n_inputs: int, start: Parameters | None) -> ForestSizes:
-        """Sizes that were set or follow from the table; a fit that goes on has as many frequencies as before."""
-        return choose_sizes(
-            n_rows,
-            n_inputs,
-            self._shares(n_inputs),
-            n_frequencies=self.n_frequencies if start is None else start.layout.n_frequencies,
-            n_trees=self.n_trees,
-            leaf_size=self.leaf_size,
-            max_iter=self.max_iter,
-            n_sketches=self.n_sketches,
-        )
-
-    def _settings(self, n_rows: int, n_inputs: int, seed: int, start: Parameters | None) -> ForestSettings:
-        """Settings resolved for a table."""
-        return ForestSettings(
-            sizes=self._sizes(n_rows, n_inputs, start),
-            kernel=self.kernel,
-            learning_rate=self.learning_rate,
-            tol=self.tol,
-            n_sketches=self.n_sketches,
-            shrink=self.shrink,
-            correct=self.correct,
-            n_jobs=self.n_jobs,
-            seed=seed,
-            device=self.device,
-        )
-
-    def _last(self) -> Parameters | None:
-        """Parameters that this fit goes on from: the last ones, if the settings still ask for their shape."""
+    def _last(self) -> FittedForest | None:
+        """The forest that this fit goes on from: the last one, if the settings still ask for its shape."""
         if not (self.warm_start and hasattr(self, "_fitted")):
             return None
         last = self._fitted.parameters
@@ -735,7 +491,7 @@ default="squared-exponential"
                 f"n_frequencies={self.n_frequencies} and there are {self._n_inputs} inputs; "
                 "set warm_start=False to start anew"
             )
-        return last
+        return self._fitted
 
     def predict_distribution(self, X: ArrayLike) -> ForestDistribution:
         """Predictive distributions of observations.
@@ -752,7 +508,8 @@ default="squared-exponential"
             MappedDistribution of such a one, or, of counts, a CountDistribution; where there are `atoms_`, an
             AtomDistribution, which has one of these for the rest.
         """
-        return self._distribution(self._checked(X))
+        rows = self._checked(X)
+        return self._predictions.distribution(rows)
 
     def noise_variance(self, X: ArrayLike) -> Array:
         """Variance of the noise in the region of each row of X (n, d), shape (n,), in squared target units.
@@ -761,12 +518,7 @@ default="squared-exponential"
         Where it has atoms, it is that of targets elsewhere.
         """
         rows = self._checked(X)
-        variance = rows.means(lambda X, _: self._predictor.noise_variance(X))
-        target_map = self.target_map_
-        if target_map is None:
-            return variance
-        mean = rows.means(lambda X, _: self._predictor.means(X))
-        return variance * target_map.slope(np.minimum(mean, target_map.farthest)) ** 2
+        return self._predictions.noise_variance(rows)
 
     @property
     def target_map_(self) -> TargetMap | None:
@@ -795,40 +547,16 @@ default="squared-exponential"
 
     def _means(self, X: ArrayLike) -> Array:
         rows = self._checked(X)
-        if self.target_map_ is not None:
-            return means_of_parts(self._parts(rows), self.n_jobs)
-        means = rows.means(lambda rows, _: self._predictor.means(rows))
-        atoms = self._fitted.atoms
-        return means if atoms is None else mean_with_atoms(atoms.values, self._probability(atoms, rows), means)
+        return self._predictions.means(rows)
 
     def _distributions(self, X: ArrayLike) -> Iterator[ForestDistribution]:
-        return self._parts(self._checked(X))
-
-    def _parts(self, rows: InputRows) -> Iterator[ForestDistribution]:
-        """Distributions of the rows, as many at a time as memory is for."""
-        at_once = PREDICT_ROWS
-        if len(rows) > at_once:
-            at_once = max(at_once, PREDICT_ROWS_PER_THREAD * n_threads(self.n_jobs))
-        # Each row with gaps is filled in several ways.
-        at_once = at_once if rows.unknown is None else min(at_once, PREDICT_ROWS_PER_THREAD)
-        at_once = fewer_if_wide(at_once, rows.X.shape[1])
-        return (self._distribution(rows[start : start + at_once]) for start in range(0, len(rows), at_once))
-
-    def _distribution(self, rows: InputRows) -> ForestDistribution:
-        predicted = rows.distribution(lambda X, _: self._predictor.distribution(X))
-        if self.target_map_ is not None:
-            predicted = in_target_units(predicted, self.target_map_)
-        atoms = self._fitted.atoms
-        return predicted if atoms is None else AtomDistribution(predicted, atoms.values, self._probability(atoms, rows))
-
-    def _probability(self, atoms: Atoms, rows: InputRows) -> Array:
-        """Probabilities of the atoms, shape (k, n); of rows with gaps, means over the ways to fill them."""
-        return rows.means(lambda X, _: self._predictor.probability(atoms, X))
+        rows = self._checked(X)
+        return self._predictions.parts(rows)
 
     @property
-    def _predictor(self) -> Predictor:
+    def _predictions(self) -> Predictions:
         """What predicts, by the device of the settings."""
-        return find_machine(self.device).predictor(self._fitted, self.n_jobs)
+        return Predictions(self._fitted, find_machine(self.device).predictor(self._fitted, self.n_jobs), self.n_jobs)
 
     def _checked(self, X: ArrayLike) -> InputRows:
         """Rows to predict, once there is a model."""
@@ -872,14 +600,6 @@ default="squared-exponential"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
-
-
-def _warn_of_few_rows(n_rows: int) -> None:
-    if n_rows < LEAST_ROWS:
-        warn_user(
-            f"the forest is fitted to {n_rows} {'row' if n_rows == 1 else 'rows'}: of fewer than {LEAST_ROWS} none are "
-            "held out to learn from how far predictions are off, and intervals may be much too narrow"
-        )
 
 
 def _is_same(value: Any, other: Any) -> bool:  # noqa: ANN401  settings

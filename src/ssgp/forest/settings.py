@@ -2,15 +2,41 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from ssgp.forest.machines import Machine, find_machine
-from ssgp.forest.sizes import ForestSizes
+from ssgp.forest.sizes import Auto, ForestSizes, MemoryShares, choose_sizes
 from ssgp.forest.tree import TreeShape
+from ssgp.spectrum.parameters import Parameters
 
-__all__ = ["ForestSeeds", "ForestSettings"]
+__all__ = ["ForestParameters", "ForestSeeds", "ForestSettings", "shares_of", "sizes_of"]
+
+
+class ForestParameters(Protocol):
+    """Parameters of the estimator, which describes them, as a user has set them."""
+
+    n_trees: int | Auto
+    n_frequencies: int | Auto
+    leaf_size: int | Auto
+    kernel: str
+    shrink: bool
+    n_sketches: int | Literal["exact"]
+    correct: bool
+    max_iter: int | Auto
+    tol: float | None
+    learning_rate: float
+    max_memory: float | str
+    target: Any
+    atoms: Any
+    device: str
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name."""
+        ...
 
 
 class ForestSeeds(NamedTuple):
@@ -59,6 +85,24 @@ class ForestSettings:
     seed: int
     device: str = "cpu"
 
+    @classmethod
+    def of(
+        cls, asked: ForestParameters, n_rows: int, n_inputs: int, seed: int, start: Parameters | None = None
+    ) -> "ForestSettings":
+        """Settings for a table; a fit that goes on from a start has as many frequencies as that."""
+        return cls(
+            sizes=sizes_of(asked, n_rows, n_inputs, start),
+            kernel=asked.kernel,
+            learning_rate=asked.learning_rate,
+            tol=asked.tol,
+            n_sketches=asked.n_sketches,
+            shrink=asked.shrink,
+            correct=asked.correct,
+            n_jobs=asked.n_jobs,
+            seed=seed,
+            device=asked.device,
+        )
+
     @property
     def machine(self) -> Machine:
         """What the forest is fitted by."""
@@ -77,3 +121,22 @@ class ForestSettings:
     def with_sizes(self, **sizes: int) -> "ForestSettings":
         """The same with some other sizes."""
         return replace(self, sizes=replace(self.sizes, **sizes))
+
+
+def shares_of(asked: ForestParameters, n_inputs: int) -> MemoryShares:
+    """What `max_memory` is shared among."""
+    return MemoryShares.of(asked.max_memory, n_inputs)
+
+
+def sizes_of(asked: ForestParameters, n_rows: int, n_inputs: int, start: Parameters | None = None) -> ForestSizes:
+    """Sizes that were set or follow from the table; of a fit that goes on from a start, with its frequencies."""
+    return choose_sizes(
+        n_rows,
+        n_inputs,
+        shares_of(asked, n_inputs),
+        n_frequencies=asked.n_frequencies if start is None else start.layout.n_frequencies,
+        n_trees=asked.n_trees,
+        leaf_size=asked.leaf_size,
+        max_iter=asked.max_iter,
+        n_sketches=asked.n_sketches,
+    )

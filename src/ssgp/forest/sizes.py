@@ -11,7 +11,7 @@ from ssgp._utils.memory import parse_bytes
 from ssgp._utils.wide import COPIED_ROWS, WIDE, fewer_if_wide, n_trend_inputs
 from ssgp.forest.tree import TreeShape
 
-__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "AmountOfMemory", "ForestSizes", "MemoryShares", "choose_sizes"]
+__all__ = ["DEFAULT_MEMORY", "LEAST_MEMORY", "AmountOfMemory", "Auto", "ForestSizes", "MemoryShares", "choose_sizes"]
 
 Auto = Literal["auto"]
 
