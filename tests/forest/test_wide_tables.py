@@ -17,7 +17,7 @@ from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import MemoryShares, choose_sizes
 from ssgp.metrics import rmse
 from ssgp.rows.blocks import Rows
-from ssgp.rows.row_tables import TrainingRows
+from ssgp.rows.training_rows import TrainingRows
 
 pytestmark = pytest.mark.slow
 

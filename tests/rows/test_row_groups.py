@@ -4,7 +4,8 @@ import pytest
 from ssgp.rows.blocks import Rows
 from ssgp.rows.repeats import repeats_together
 from ssgp.rows.row_groups import folds_of_groups, folds_of_rows
-from ssgp.rows.row_tables import MemoryTable, TrainingRows
+from ssgp.rows.row_tables import MemoryTable
+from ssgp.rows.training_rows import TrainingRows
 
 
 def rows_of(X, y):

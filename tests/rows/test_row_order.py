@@ -5,7 +5,8 @@ import pytest
 
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_order import parts_in_time
-from ssgp.rows.row_tables import MemoryTable, TrainingRows
+from ssgp.rows.row_tables import MemoryTable
+from ssgp.rows.training_rows import TrainingRows
 
 
 def test_three_last_tenths(rng):

@@ -12,8 +12,9 @@ from ssgp.rows.bisecting_tree import grow_tree
 from ssgp.rows.blocks import Rows
 from ssgp.rows.leaf_runs import SortedRows
 from ssgp.rows.row_files import RowFile
-from ssgp.rows.row_tables import FileTable, MemoryTable, TrainingRows
+from ssgp.rows.row_tables import FileTable, MemoryTable
 from ssgp.rows.standardizer import Standardizer
+from ssgp.rows.training_rows import TrainingRows
 
 N_ROWS, N_INPUTS, N_LEAVES = 5000, 3, 32
 

@@ -34,7 +34,8 @@ from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import NEGLIGIBLE
 from ssgp.forest.tree import SpectralTree, TreeShape, TreeSkeleton
 from ssgp.rows.blocks import Rows
-from ssgp.rows.row_tables import MemoryTable, RowTable, TrainingRows
+from ssgp.rows.row_tables import MemoryTable, RowTable
+from ssgp.rows.training_rows import TrainingRows
 from ssgp.saving.contents import fixed_tuple, made_of, optional
 from ssgp.spectrum.parameters import Hyperparameters
 

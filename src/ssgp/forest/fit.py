@@ -22,8 +22,9 @@ from ssgp.forest.settings import ForestSettings
 from ssgp.forest.tree import Level, SpectralTree, TreeSkeleton
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows
-from ssgp.rows.row_tables import MemoryTable, TrainingRows
+from ssgp.rows.row_tables import MemoryTable
 from ssgp.rows.standardizer import Standardizer
+from ssgp.rows.training_rows import TrainingRows
 from ssgp.spectrum.bases import Normal
 from ssgp.spectrum.kernels import DEFAULT_KERNEL, tail_scales
 from ssgp.spectrum.noise import NoisePrior

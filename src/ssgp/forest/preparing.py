@@ -26,8 +26,9 @@ from ssgp.forest.targets import possible_maps
 from ssgp.rows.isolated_values import clean_range
 from ssgp.rows.repeats import repeats_together
 from ssgp.rows.row_files import StoredTable
-from ssgp.rows.row_tables import MemoryTable, RowTable, TrainingRows
+from ssgp.rows.row_tables import MemoryTable, RowTable
 from ssgp.rows.standardizer import Standardizer
+from ssgp.rows.training_rows import TrainingRows
 from ssgp.spectrum.parameters import Parameters
 
 __all__ = ["MakeTable", "Preparation", "Stored", "fit_more_rows"]

@@ -13,9 +13,9 @@ from ssgp.forest.fit import quick_forest
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import MemoryShares, choose_sizes
-from ssgp.rows.row_tables import TrainingRows
 from ssgp.rows.standardizer import Standardizer
 from ssgp.rows.target_maps import TargetMap
+from ssgp.rows.training_rows import TrainingRows
 from ssgp.spectrum.parameters import Parameters
 
 __all__ = ["CHOOSING_ROWS", "LEAST_ROWS", "TIME_SHARE", "ChoosingRows", "choose_map", "in_units", "small_forest"]

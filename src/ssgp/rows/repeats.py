@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.warning import warn_user
 from ssgp.rows.blocks import Rows
-from ssgp.rows.row_tables import TrainingRows
+from ssgp.rows.training_rows import TrainingRows
 
 __all__ = ["keys_of_copies", "repeats_together"]
 
