@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ssgp.engine.ridge import LeafSums, inverse_of_lower, invert_ridge, needs_double, solve_ridge, sum_products
+from ssgp.engine.ridge import LeafSums, invert_ridge, needs_double, solve_ridge, sum_products
 
 P, N, Q, RIDGE = 4, 30, 5, 0.7
 # More features than the blocks that triangles are solved by.
@@ -216,12 +216,6 @@ def test_a_ridge_below_rounding_is_raised_in_all_that_gradients_ask_for(rng):
     assert log_determinant == pytest.approx(np.log1p(s**2 / ridge).sum(), rel=1e-9)
     stacked = solve_ridge(sum_products(phi[None], y[None], None, double=True), None, 1e-12, np.eye(20))
     np.testing.assert_allclose(stacked.ridge, ridge)
-
-
-@pytest.mark.parametrize("size", [1, 31, 33, 70, 209])
-def test_inverse_of_lower(size, rng):
-    factors = np.tril(rng.normal(size=(3, size, size))) / size + np.eye(size)
-    np.testing.assert_allclose(inverse_of_lower(factors) @ factors, np.tile(np.eye(size), (3, 1, 1)), atol=1e-10)
 
 
 class TestSinglePrecision:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ssgp._utils.arrays import Array
-from ssgp.engine.ridge import inverse_of_lower
 from ssgp.engine.row_ridge import MOST_LEVERAGE
+from ssgp.engine.triangles import inverse_of_lower
 
 __all__ = ["inverse_of_factor", "leave_one_out"]
 

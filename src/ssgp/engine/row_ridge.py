@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ssgp._utils.arrays import Array
-from ssgp.engine.ridge import diagonal_inverses, inverse_of_lower, raised_ridge, solve_lower, solve_upper
+from ssgp.engine.ridge import raised_ridge
+from ssgp.engine.triangles import diagonal_inverses, inverse_of_lower, solve_lower, solve_upper
 
 __all__ = ["RowRidge", "diagonal_parts", "factorize_nested", "factorize_rows"]
 
