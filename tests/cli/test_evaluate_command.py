@@ -205,6 +205,10 @@ class TestCalibrate:
         assert "with --calibrate only" in fails("evaluate", *arguments, "--out", path, code=2)
         nowhere = folder / "nowhere" / "model"
         assert "there is no such folder" in fails("evaluate", *arguments, "--calibrate", "--out", nowhere)
+        before = (folder / "new.csv").read_bytes()
+        refused = fails("evaluate", *arguments, "--calibrate", "--out", folder / "new.csv", code=2)
+        assert "is the table that is read" in refused
+        assert (folder / "new.csv").read_bytes() == before
         few = folder / "few.csv"
         few.write_text("\n".join((folder / "new.csv").read_text(encoding="utf-8").splitlines()[:20]), encoding="utf-8")
         message = fails("evaluate", folder / "m", few, "--calibrate", "--out", path)

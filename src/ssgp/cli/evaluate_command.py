@@ -10,7 +10,7 @@ from ssgp.cli.errors import CommandError, WrongUsage
 from ssgp.cli.evaluation_table import EvaluationTable, open_evaluation_table
 from ssgp.cli.notes import Notes
 from ssgp.cli.output import Output, amount
-from ssgp.cli.output_paths import check_out
+from ssgp.cli.output_paths import check_not_an_input, check_out
 from ssgp.cli.predictor import Predictor, load_predictor
 from ssgp.cli.progress_display import Display
 from ssgp.cli.scores import RowScorer, Scores, score_constant, scores_text
@@ -41,6 +41,8 @@ def evaluate_command(options: EvaluateOptions, output: Output) -> int:
     _check_out(options)
     saved = load_predictor(options.model)
     table = open_evaluation_table(saved, options.model, options.data, options.text, options.target, output)
+    if options.out is not None:
+        check_not_an_input(options.out, table.source)
     mean, std, baseline_rows = _baseline(saved, table)
     predictors = {"model": saved.with_jobs(options.jobs)}
     with output.warnings_as_messages(), output.progress() as display, saved.column_names_in_errors(table.target):
