@@ -61,8 +61,8 @@ def test_nothing_depends_on_how_many_rows_are_summed_at_once(rows, monkeypatch):
 def test_values_of_leaves_are_means_of_their_rows(rows):
     X, y, weight = rows
     bins = np.stack([np.searchsorted(edges, X[:, j]) for j, edges in enumerate(bin_edges(X))], axis=1)
-    sent = (CARD.send(values) for values in (bins.astype(np.uint8), y, weight))
-    growth = boosting._Growth(CARD, *sent, 1.0, TreeLimits(16, 20))
+    sent_bins, sent_y, sent_weight = map(CARD.send, (bins.astype(np.uint8), y, weight))
+    growth = boosting._Growth(CARD, sent_bins, sent_y, sent_weight, 1.0, TreeLimits(16, 20))
     values = CARD.fetch(growth.values_of_rows())
     assert len(np.unique(values)) == 16
     for value in np.unique(values):
