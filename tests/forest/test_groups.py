@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import ssgp
 from ssgp import SpectralForestRegressor
 
 QUICK = {"n_trees": 4, "max_iter": 100, "random_state": 0}
@@ -185,3 +186,20 @@ def test_atoms_that_are_given_leave_rows_of_two_groups(rng):
     spent = np.where(groups < 2, np.exp(y), 0.0)
     model = SpectralForestRegressor(n_trees=2, max_iter=10, atoms=0, random_state=0).fit(X, spent, groups=groups)
     assert model.n_rows_ == 200
+
+
+def test_more_learning_steps_are_refused_where_groups_are_not_known_any_more(rng, tmp_path):
+    (X, y), groups = drawn(300, rng), rng.integers(0, 60, 300)
+    model = SpectralForestRegressor(**QUICK, keep_rows=True).fit(X, y, groups=groups)
+    model.save(tmp_path / "model")
+    for known in (model, ssgp.load(tmp_path / "model")):
+        with pytest.raises(ValueError, match=r"n_steps=5\) .* does not know their groups.*fit again .*groups="):
+            known.partial_fit(X[:20], y[:20], n_steps=5)
+        assert known.partial_fit(X[:20], y[:20]).n_rows_ == 320
+
+
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_groups_missing_in_a_list_of_text_are_refused(missing, rng):
+    X = rng.normal(size=(40, 2))
+    with pytest.raises(ValueError, match="groups has missing values"):
+        SpectralForestRegressor(**QUICK).fit(X, X[:, 0], groups=[missing, *["a", "b"] * 19, "c"])

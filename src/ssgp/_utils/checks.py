@@ -289,7 +289,8 @@ def check_blocks(blocks: ArrayLike, X: ArrayLike, name: str = "blocks", of: str 
     """Labels of blocks, one per row."""
     labels = column_or_1d(np.asarray(on_host(blocks)))
     check_consistent_length(labels, X)
-    if _lacks_some(labels):
+    # NumPy makes text of what is missing in a list that has text.
+    if _lacks_some(np.array(blocks, dtype=object) if isinstance(blocks, list | tuple) else labels):
         raise ValueError(f"{name} has missing values; every row needs the label of its {of}")
     return labels
 

@@ -460,7 +460,7 @@ default="squared-exponential"
             How many rows each new row counts for: see "Weights" in docs/mathematics.md.
         n_steps : int, default=0
             Learning steps to go on with, on all rows. Frequencies then change, and the trees
-            are grown and fitted anew.
+            are grown and fitted anew. Not after a fit with `groups` or `time`, of which nothing is kept.
 
         Returns
         -------
@@ -473,6 +473,11 @@ default="squared-exponential"
         last = self._fitted
         if last.rows is None:
             raise ValueError("partial_fit needs the rows seen so far, and fit did not keep them: set keep_rows=True")
+        if n_steps and last.held_out_by is not None:
+            raise ValueError(
+                f"partial_fit(n_steps={n_steps}) holds rows out anew, and does not know their {last.held_out_by}, by "
+                f"which fit did: fit again with all rows and {last.held_out_by}=, or let n_steps be 0"
+            )
         given = y
         X, y, weight, _ = self._more_rows(X, y, sample_weight)
         allowed, atoms = self._allowed(True)

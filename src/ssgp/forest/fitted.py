@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -176,6 +176,8 @@ class FittedForest:
         The training rows, where they are kept.
     atoms : Atoms or None
         Values that have probabilities of their own: the forest is of the other rows.
+    held_out_by : "groups", "time" or None
+        Labels by which rows were held out, None where each stood for itself.
     """
 
     units: Standardizer
@@ -191,6 +193,7 @@ class FittedForest:
     seed: int
     rows: Rows | None = None
     atoms: Atoms | None = None
+    held_out_by: Literal["groups", "time"] | None = None
 
     @property
     def lengthscale(self) -> Array:
@@ -243,6 +246,7 @@ class FittedForest:
             "_seed": self.seed,
             "_rows": self.rows,
             **({} if self.atoms is None else {"_atoms": self.atoms}),
+            **({} if self.held_out_by is None else {"_held_out_by": self.held_out_by}),
         }
 
     @classmethod
@@ -262,6 +266,7 @@ class FittedForest:
             seed=attributes["_seed"],
             rows=attributes["_rows"],
             atoms=attributes.get("_atoms"),
+            held_out_by=attributes.get("_held_out_by"),
         )
 
     def means(self, X: Array, n_jobs: int | None) -> Array:
@@ -335,7 +340,10 @@ CONTENTS: dict[str, Rule] = {
 }
 
 # The same of what only some have.
-OPTIONAL_CONTENTS: dict[str, Rule] = {"_atoms": made_of(Atoms, d=lambda atoms: atoms.trees[0].n_inputs)}
+OPTIONAL_CONTENTS: dict[str, Rule] = {
+    "_atoms": made_of(Atoms, d=lambda atoms: atoms.trees[0].n_inputs),
+    "_held_out_by": text("groups", "time"),
+}
 
 
 def check_contents(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401

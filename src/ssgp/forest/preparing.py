@@ -216,7 +216,9 @@ class Preparation:
         rows = repeats_together(rows) if rows.groups is None else rows
         _warn_of_few_rows(rows.table.n_rows)
         settings = self._settings(rows.table.n_rows, rows.sample.X.shape[1], found.seed, start)
-        return fit_forest(rows, units, settings, self.budget, start, self.make_hooks, found.atoms), rows.table
+        fitted = fit_forest(rows, units, settings, self.budget, start, self.make_hooks, found.atoms)
+        kind = None if given.groups is None else "time" if given.ordered else "groups"
+        return replace(fitted, held_out_by=kind), rows.table
 
     def _identity(self, rows: TrainingRows, found: FoundAtoms) -> dict[str, Any]:
         """Facts that have to be the same for a fit to go on from a checkpoint."""
