@@ -221,6 +221,12 @@ class TestForestsOfMappedTargets:
         assert (again.target_kind_, again.get_params()["target"]) == (model.target_kind_, model.get_params()["target"])
         assert ssgp.saved_models.read_summary(tmp_path / "model")["training"]["target_kind_"] == model.target_kind_
 
+    def test_recalibration_by_targets_that_cannot_be_is_refused(self, fitted):
+        model, X, y = fitted
+        wrong = {"count": 2.5, "bounded": 10.5}.get(model.target_kind_, -1.0)
+        with pytest.raises(ValueError, match=f"y has the value {wrong:g}, and the model is one of targets that are"):
+            ssgp.recalibrate(model, X, np.r_[y[:-1], wrong])
+
     def test_recalibrated_it_stays_within_the_ends(self, fitted):
         model, X, y = fitted
         recalibrated = ssgp.recalibrate(model, X, y)

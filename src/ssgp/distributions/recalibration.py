@@ -129,8 +129,11 @@ def fit_recalibration(before: Distribution, y: Array, weight: Array | None = Non
 def _mapped(before: MappedDistribution, y: Array) -> Array:
     """Maps of targets y (n,), which have to be possible."""
     mapped = before.map.learned(y)
-    if not np.isfinite(mapped).all():
-        value = y[np.argmin(np.isfinite(mapped))]
+    possible = np.isfinite(mapped) & (y >= before.map.low) & (y <= before.map.high)
+    if before.map.kind == "count":
+        possible &= y == np.floor(y)
+    if not possible.all():
+        value = y[np.argmin(possible)]
         raise ValueError(f"y has the value {value:g}, and the model is one of targets that are {before.map.kind}")
     return mapped
 
