@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers import quick
+from ssgp.spectrum.learner import Learner
 
 FAR_TOO_SHORT = 0.03 * 0.5 * np.sqrt(6.0)
 
@@ -41,6 +42,26 @@ def test_a_good_start_is_kept(table):
         warnings.simplefilter("error")
         model = quick(lengthscale=1.5, max_iter=900).fit(X, y)
     assert error(model, table) < 0.1
+
+
+def test_a_good_start_that_converges_with_the_trial_s_last_step_is_kept(table, monkeypatch):
+    X, _, y = table
+    usual = Learner.learn
+
+    def learn(self, parameters, rows, blocking, optimizers, rng, after_step):
+        bounds = []
+
+        def converged(bound):
+            bounds.append(bound)
+            return after_step(bound) or len(bounds) == 300
+
+        usual(self, parameters, rows, blocking, optimizers, rng, converged)
+
+    monkeypatch.setattr(Learner, "learn", learn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = quick(lengthscale=1.5, max_iter=900).fit(X, y)
+    assert model.n_iter_ == 300
 
 
 def test_monitors_count_the_steps_of_both_starts_as_one_run(table):

@@ -94,15 +94,16 @@ class Fit:
             self._climb(self.learner, after_step)
             return
         schedule = self.learner.schedule
-        trial, stopped = int(TRIAL_SHARE * schedule.max_iter), False
+        trial, given_up = int(TRIAL_SHARE * schedule.max_iter), False
 
         def end_trial(bound: float) -> bool:
-            nonlocal stopped
+            nonlocal given_up
             stopped = after_step(bound)
-            return stopped or (len(bounds) == trial and self._signal < LEAST_SIGNAL_OF_TRIAL)
+            given_up = not stopped and len(bounds) == trial and self._signal < LEAST_SIGNAL_OF_TRIAL
+            return stopped or given_up
 
         self._climb(self.learner, end_trial)
-        if len(bounds) == trial and not stopped:
+        if given_up:
             warn_user(
                 f"nothing was learned in {trial} steps from the lengthscale given, which may be far too short: "
                 'learning began again from the automatic one. Pass a longer lengthscale, or lengthscale="auto"',
