@@ -1,9 +1,12 @@
 """What tests of the command line share: tables, and how it is called."""
 
+from math import inf
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
+import pytest
 from typer.testing import CliRunner
 
 from helpers import wavy
@@ -57,8 +60,10 @@ def fill(folder):
 
 
 def run(*arguments, **settings):
-    """Exit code, standard output and standard error."""
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments], **settings)
+    """Exit code, standard output and standard error, without lines that slow machines would print of their progress."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ssgp.cli.progress_display.SECONDS_BETWEEN_LINES", inf)
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments], **settings)
     return done.exit_code, done.stdout, done.stderr
 
 

@@ -52,7 +52,7 @@ def started(*arguments, folder, command=("-m", "ssgp"), **settings):
         process.communicate()
 
 
-def wait_for(what, process=None, seconds=60.0):
+def wait_for(what, process=None, seconds=120.0):
     """Wait until something is so, or a test of a machine this slow would tell nothing."""
     until = time.monotonic() + seconds
     while not what():
@@ -98,7 +98,7 @@ def _interrupted(module, act, n_lines):
 def run_command(*arguments, folder, **settings):
     """A command in a process of its own, and what it printed."""
     settings = {"args": [*COMMAND, *map(str, arguments)], "capture_output": True, "text": True, **settings}
-    return subprocess.run(cwd=folder, check=False, timeout=120, **settings)
+    return subprocess.run(cwd=folder, check=False, timeout=300, **settings)
 
 
 def all_files(folder):

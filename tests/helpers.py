@@ -112,4 +112,4 @@ def browse(path, profile):
         *(browser, "--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--user-data-dir={profile}"),
         *("--enable-logging=stderr", "--dump-dom", path.as_uri()),
     ]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True)
+    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300, check=True)

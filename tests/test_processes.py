@@ -23,7 +23,7 @@ SETTINGS = {
 }
 # The exact process leaves large factorisations to all BLAS threads.
 ROUNDED_OTHERWISE = {"ExactGPRegressor"}
-SECONDS = 60
+SECONDS = 120
 
 
 def table(n_rows=400):

@@ -79,7 +79,7 @@ def test_every_thread_that_sums_blocks_has_one_blas_thread():
     rows, together = Rows(np.zeros((2, 1)), np.zeros(2), None, np.arange(3)), Barrier(2)
 
     def limited(_):
-        together.wait(10)
+        together.wait(60)
         return [_blas_limit.holds_here()]
 
     assert _reduce_blocks(limited, add, rows, 2) == [True, True]

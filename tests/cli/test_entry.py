@@ -22,7 +22,7 @@ class TestProcess:
     def start(self, code_or_module, *arguments):
         environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
         command = [sys.executable, *code_or_module, *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
 
     def test_help_needs_nothing_heavy(self):
         code = (

@@ -173,7 +173,7 @@ class TestFit:
         settings = ("--model", "ssgp", "--set", "n_restarts=1000000", "--max-time", "0.5")
         began = time.monotonic()
         assert run("fit", folder / "train.csv", "--target", "height", *settings, "--out", folder / "x")[0] == 0
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         assert read_summary(folder / "x")["training"]["n_iter_"] == 0
 
     @pytest.mark.slow
@@ -181,7 +181,7 @@ class TestFit:
         settings = ("--model", "svbssgp", "--set", "max_iter=1000000", "--set", "tol=none", "--max-time", "0.5")
         began = time.monotonic()
         assert run("fit", folder / "train.csv", "--target", "height", *settings, "--out", folder / "timed")[0] == 0
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 60
         assert read_summary(folder / "timed")["training"]["n_iter_"] < 1_000_000
 
     @pytest.mark.slow

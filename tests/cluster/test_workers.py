@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,7 +33,9 @@ def threads(n_workers) -> Iterator[Any]:
 
 @pytest.fixture
 def soon(monkeypatch):
-    """Looks and warnings come at once."""
+    """Looks and warnings come at once, by a clock on which 20 ms pass whenever it is read, on any machine."""
+    ticks = count()
+    monkeypatch.setattr("ssgp.dask.workers.time", SimpleNamespace(monotonic=lambda: 0.02 * next(ticks)))
     monkeypatch.setattr("ssgp.dask.workers.SECONDS_BETWEEN_LOOKS", 0.1)
     monkeypatch.setattr("ssgp.dask.workers.SECONDS_UNTOLD", 0.2)
     fit_checks.learn_from_few_rows(monkeypatch)
@@ -141,7 +144,8 @@ def look(monkeypatch):
     def look(client, times, **settings):
         workforce: Any = workers_of.Workforce(client, **settings)
         for second in range(times):
-            monkeypatch.setattr("ssgp.dask.workers.time.monotonic", lambda second=second: float(second))
+            clock = SimpleNamespace(monotonic=lambda second=second: float(second))
+            monkeypatch.setattr("ssgp.dask.workers.time", clock)
             workforce.look()
 
     with warnings.catch_warnings():

@@ -104,20 +104,26 @@ def test_where_processes_die_the_work_is_done_here(processes):
     assert os.getpid() not in processes.map(interrupt_oneself, range(4))
 
 
-def test_who_waits_for_processes_that_were_ended_is_told(processes):
+def say_so_and_sleep(path):
+    path.touch()
+    time.sleep(600)
+
+
+def test_who_waits_for_processes_that_were_ended_is_told(processes, tmp_path):
     errors = []
 
     def wait():
         try:
-            processes.map(time.sleep, [60.0])
+            processes.map(say_so_and_sleep, [tmp_path / "asleep"])
         except Exception as error:
             errors.append(error)
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    time.sleep(0.5)
+    while not (tmp_path / "asleep").exists() and waiting.is_alive():
+        time.sleep(0.01)
     processes.end()
-    waiting.join(timeout=30)
+    waiting.join(timeout=120)
     assert len(errors) == 1
     assert processes.map(square, [3]) == [9]
 

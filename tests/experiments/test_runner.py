@@ -144,7 +144,7 @@ def test_a_second_interrupt_gives_up_what_is_running(tmp_path):
         assert b"press Ctrl-C again" in process.stdout.readline() + process.stdout.readline()
         assert is_running(worker)
         os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=120) == 130
         assert b"given up" in process.stdout.read()
         assert not is_running(worker)
     finally:

@@ -19,8 +19,22 @@ FIT = ["fit", "t.csv", "--target", "y", "--quiet", "--checkpoint", "parts", "--o
 FIT += ["--jobs", "1", "--memory", "1GB"]
 for setting in ("max_iter=20", "n_trees=12", "n_frequencies=20"):
     FIT += ["--set", setting]
+# A fit that may wait after its first tree, so that what befalls it never comes too late.
+IN_MEMORY = """
+import os, time
+from ssgp.cli.entry import main
+from ssgp.saving.checkpoints import Checkpoint
+usual = Checkpoint.once
+def once(self, name, *rest):
+    part = usual(self, name, *rest)
+    if name.startswith("fold-") and "WAIT" in os.environ:
+        time.sleep(3600)
+    return part
+Checkpoint.once = once
+"""
 # Read in parts: a table of 1e9 bytes for every number does not fit.
-STREAMED = "import ssgp.cli.memory as memory; memory.BYTES_PER_VALUE = 1e9; from ssgp.cli.entry import main; main()"
+STREAMED = IN_MEMORY + "import ssgp.cli.memory as memory; memory.BYTES_PER_VALUE = 1e9; main()"
+IN_MEMORY += "main()"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +51,8 @@ def folder(table, tmp_path):
 
 
 def settings(folder):
-    return {"env": {**os.environ, "TMPDIR": str(folder / "temporary")}, "stderr": subprocess.PIPE, "text": True}
+    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "WAIT": "yes"}
+    return {"env": environment, "stderr": subprocess.PIPE, "text": True}
 
 
 def wait_for_trees(process, folder):
@@ -56,11 +71,11 @@ def unharmed(table, tmp_path_factory):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("streamed", [False, True], ids=["in memory", "streamed"])
 def test_a_fit_goes_on_to_the_same_file(number, streamed, folder, unharmed):
-    command = ["-c", STREAMED] if streamed else ["-m", "ssgp"]
+    command = ["-c", STREAMED if streamed else IN_MEMORY]
     with started(*FIT, folder=folder, command=command, **settings(folder)) as process:
         wait_for_trees(process, folder)
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=120)
     asked = number == signal.SIGTERM
     assert process.returncode == (143 if asked else -number)
     assert err == ("ssgp: ended by a signal; what was not finished was not written\n" if asked else "")
@@ -77,7 +92,7 @@ def test_a_fit_goes_on_to_the_same_file(number, streamed, folder, unharmed):
 
 
 def test_a_second_fit_on_one_checkpoint_is_told_of_the_first(folder):
-    with started(*FIT, folder=folder, **settings(folder)) as first:
+    with started(*FIT, folder=folder, command=["-c", IN_MEMORY], **settings(folder)) as first:
         wait_for_trees(first, folder)
         first.send_signal(signal.SIGSTOP)
         before = {name: (folder / name).read_bytes() for name in all_files(folder)}

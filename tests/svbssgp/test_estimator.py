@@ -1,4 +1,3 @@
-import os
 import signal
 
 import numpy as np
@@ -237,7 +236,7 @@ class TestStopping:
 
         def press(n_iter, snapshot):
             if n_iter == 30:
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
 
         with cut_short(r"interrupted after 3\d of at most 800 steps"):
             (model := quick()).fit(X, y, monitor=press)

@@ -51,12 +51,13 @@ class LineDisplay:
     ----------
     stages : mapping of str to Stage
         Stages of the command, by what is counted.
-    seconds_between : float
-        Least seconds from one line to the next.
+    seconds_between : float or None
+        Least seconds from one line to the next, None for the usual ones.
     """
 
-    def __init__(self, stages: Mapping[str, Stage] = ROWS, seconds_between: float = SECONDS_BETWEEN_LINES) -> None:
-        self._seconds_between, self._course, self._lock = seconds_between, Course(stages), threading.Lock()
+    def __init__(self, stages: Mapping[str, Stage] = ROWS, seconds_between: float | None = None) -> None:
+        self._seconds_between = SECONDS_BETWEEN_LINES if seconds_between is None else seconds_between
+        self._course, self._lock = Course(stages), threading.Lock()
         self._last_line = time.monotonic()
 
     def __enter__(self) -> Self:
