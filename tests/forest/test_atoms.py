@@ -52,6 +52,22 @@ class TestTheParameter:
         with pytest.raises(ValueError, match="all targets are among atoms"):
             SpectralForestRegressor(**QUICK, atoms=[0.0, 1.0]).fit(np.zeros((40, 1)), np.arange(40.0) % 2)
 
+    def test_values_of_targets_in_single_precision_are_found(self):
+        X, y = spending(200)
+        y = np.where(y == 0.0, 0.1, 2.0 + y).astype(np.float32)
+        model = SpectralForestRegressor(**QUICK, atoms=0.1, target=(2, 1000)).fit(X, y)
+        assert model.atoms_.tolist() == [float(np.float32(0.1))]
+        assert model.n_rows_ == np.count_nonzero(y >= 2.0)
+
+    @pytest.mark.parametrize("y", [[1.0, 2.0], [1.0, 2.0, 3.0], [*[0.0] * 60, 1.0, 2.0]], ids=len)
+    @pytest.mark.filterwarnings("ignore:the forest is fitted to")
+    def test_of_very_few_rows_are_taken(self, y):
+        X = np.random.default_rng(0).normal(size=(len(y), 2))
+        model = SpectralForestRegressor(**QUICK, atoms=[0.0, 1.0]).fit(X, y)
+        probability = model.predict_distribution(X).probability
+        assert (probability > 0.0).all()
+        assert (probability.sum(axis=0) < 1.0).all()
+
 
 class TestWhatIsFound:
     def test_values_that_stand_out(self):

@@ -14,7 +14,7 @@ from ssgp.forest.atoms import Atoms, LabelledRows, at_atoms, fit_atoms
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.target_choice import LEAST_ROWS, TIME_SHARE, ChoosingRows, in_units, small_forest
-from ssgp.forest.targets import Target, possible_maps
+from ssgp.forest.targets import Target, in_single_precision, possible_maps
 from ssgp.rows.isolated_values import clean_range
 from ssgp.rows.target_maps import TargetMap
 
@@ -91,7 +91,7 @@ def find_atoms(
         values = _frequent_values(y, None if rows.weight is None else rows.weight[places])
     else:
         given = given_values(setting)
-        values = np.empty(0) if given is None else given
+        values = np.empty(0) if given is None else np.unique(_as_targets_have_them(given, y))
     values = values[np.isin(values, y)]
     if not len(values):
         return None
@@ -101,6 +101,11 @@ def find_atoms(
     if last is None and isinstance(setting, str) and not _are_better(values, rows, target, settings, budget):
         return None
     return fit_atoms(values, rows, settings.seed, settings.n_jobs, budget.limited)
+
+
+def _as_targets_have_them(values: Array, y: Array) -> Array:
+    """Values (k,) that a user names, those in single precision that are not among targets y (n,) otherwise."""
+    return np.where(np.isin(values, y), values, in_single_precision(values))
 
 
 def kind_elsewhere(target: Target, y: Array, least: float) -> Target:

@@ -130,7 +130,7 @@ class LabelledRows:
             last = self.label >= parts_in_time(self.label)[-1]
             return [(every[~last], every[last])]
         few = len(self.y) < FEW_ROWS
-        n_folds = N_FOLDS if few else 1
+        n_folds = min(N_FOLDS, len(self.y)) if few else 1
         n_held_out = len(self.y) // N_FOLDS if few else min(MOST_HELD_OUT, int(HELD_OUT_SHARE * len(self.y)))
         groups = keys_of_copies(self.X, self.y) if self.label is None else self.label
         if groups is None:

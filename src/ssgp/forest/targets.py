@@ -11,7 +11,7 @@ from ssgp._utils.arrays import Array
 from ssgp._utils.foreign_arrays import on_host
 from ssgp.rows.target_maps import MOST, Logit, SoftLog, TargetMap
 
-__all__ = ["Target", "TargetOptions", "allowed_by", "check_allowed", "possible_maps"]
+__all__ = ["Target", "TargetOptions", "allowed_by", "check_allowed", "in_single_precision", "possible_maps"]
 
 # What the parameter `target` may be.
 Target = Literal["auto", "any", "positive", "non-negative", "count"] | tuple[float, float]
@@ -71,7 +71,8 @@ def check_allowed(
     else:
         return
     if atoms is not None:
-        wrong = wrong & ~np.isin(values, atoms)
+        # Targets may be in single precision.
+        wrong = wrong & ~np.isin(values, np.concatenate([atoms, in_single_precision(atoms)]))
     if sample_weight is not None:
         wrong = wrong & (np.broadcast_to(np.asarray(on_host(sample_weight), dtype=float), len(values)) != 0.0)
     if wrong.any():
@@ -80,6 +81,12 @@ def check_allowed(
             f"y has the value {values[first]:g} in row {first} ({int(wrong.sum()):,} of {len(values):,} rows), and "
             f"target={target!r} allows {allowed}; target='any' takes all numbers"
         )
+
+
+def in_single_precision(values: Array) -> Array:
+    """Values (k,) as they are where they have been in single precision."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32).astype(float)
 
 
 def possible_maps(target: Target, y: Array, least: float) -> Sequence[TargetMap | None]:
