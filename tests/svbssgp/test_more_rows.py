@@ -131,6 +131,11 @@ class TestBlocks:
         model.fit(X, y, blocks=np.arange(1500) % 3)
         with pytest.raises(ValueError, match=r"label 7, which was not among the blocks in fit"):
             model.predict(X[:1], blocks=[7])
+        with pytest.raises(ValueError, match=r"of several types, such as 0 \(int\), 'a' \(str\)"):
+            model.fit(X, y, blocks=np.array([0, "a"] * 750, dtype=object))
+        model.fit(X, y, blocks=np.array(["a", "b"] * 750, dtype=object))
+        with pytest.raises(ValueError, match=r"labels such as 7, and those in fit were such as 'a'"):
+            model.predict(X[:1], blocks=[7])
 
     def test_weightless_rows_leave_with_their_labels(self, waves):
         X, y, _ = waves

@@ -34,7 +34,13 @@ def indices_of_labels(blocks: ArrayLike, fitted: NDArray[Any] | None, X: Array) 
     if fitted is None:
         raise ValueError("blocks can be given to predict only where they were given to fit")
     labels = check_blocks(blocks, X)
-    indices = np.minimum(np.searchsorted(fitted, labels), len(fitted) - 1)
+    try:
+        indices = np.minimum(np.searchsorted(fitted, labels), len(fitted) - 1)
+    except TypeError:
+        raise ValueError(
+            f"blocks has labels such as {labels.tolist()[0]!r}, and those in fit were such as {fitted.tolist()[0]!r}: "
+            "labels have to be of one type"
+        ) from None
     unknown = fitted[indices] != labels
     if unknown.any():
         raise ValueError(f"blocks has label {labels[unknown].tolist()[0]!r}, which was not among the blocks in fit")

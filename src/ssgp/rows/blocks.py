@@ -17,7 +17,7 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp.saving.contents import array, optional
 from ssgp.saving.kinds import stored
 
-__all__ = ["Block", "LabelledRows", "Rows", "block_order", "even_bounds"]
+__all__ = ["Block", "LabelledRows", "Rows", "block_order", "even_bounds", "sorted_labels"]
 
 # Labels of fewer blocks, and of rows in none, are numbers of 16 bits.
 SHORT_LABELS = 2**16 - 1
@@ -155,7 +155,19 @@ class LabelledRows(Rows):
     @classmethod
     def of(cls, rows: Rows, labels: NDArray[Any]) -> Self:
         """Rows with a label for each (n,)."""
-        return cls(rows.X, rows.y, rows.weight, rows.bounds, *np.unique(labels, return_inverse=True))
+        return cls(rows.X, rows.y, rows.weight, rows.bounds, *sorted_labels(labels))
+
+
+def sorted_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """Different labels among these (n,), sorted, and the index of each, shape (n,)."""
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = {type(label).__name__: label for label in labels.tolist()}
+        found = ", ".join(f"{label!r} ({name})" for name, label in sorted(kinds.items()))
+        raise ValueError(
+            f"blocks has labels of several types, such as {found}: make them all text, or numbers"
+        ) from None
 
 
 def block_order(labels: Indices, n_blocks: int) -> tuple[Indices, Indices]:

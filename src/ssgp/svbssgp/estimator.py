@@ -18,7 +18,7 @@ from ssgp._utils.progress import Monitor, StepHooks
 from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.distributions.table_regressor import Encoder, stored_regressor
 from ssgp.rows.blocking import Blocking, choose_n_blocks
-from ssgp.rows.blocks import even_bounds
+from ssgp.rows.blocks import even_bounds, sorted_labels
 from ssgp.rows.standardizer import Standardizer
 from ssgp.saving.contents import either, made_of, text
 from ssgp.spectrum.bases import BASE_NAMES, STANDARD_BASES, Base, check_base, resolve_base
@@ -346,7 +346,7 @@ class SVBSSGPRegressor(BlockRegressor):
         start_rng, order_rng, step_rng, seed_rng = np.random.default_rng(seed).spawn(4)
         partition_seed, draw_seed = seed_rng.integers(2**31, size=2).tolist()
         order = order_rng.permutation(len(y))
-        block_labels, indices = (None, None) if labels is None else np.unique(labels[order], return_inverse=True)
+        block_labels, indices = (None, None) if labels is None else sorted_labels(labels[order])
         blocking = self._blocking(len(y), indices, partition_seed)
         parameters = self._start(learner, units, start_rng)
         rows = units.rows(X, y, weight, order, even_bounds(len(y), self.batch_size))
