@@ -82,6 +82,13 @@ def test_of_files_take_the_columns_they_need(named_model, frame, tmp_path):
     np.testing.assert_array_equal(computed(found), named_model.predict_quantiles(frame))
 
 
+def test_of_files_without_row_groups_are_none(named_model, tmp_path):
+    with pq.ParquetWriter(tmp_path / "rows.parquet", pa.schema([("a", pa.float64()), ("b", pa.float64())])):
+        pass
+    assert computed(dask.predict(named_model, tmp_path)).shape == (0,)
+    assert computed(dask.predict_interval(named_model, tmp_path)).shape == (0, 2)
+
+
 def test_a_missing_column_is_an_error_that_names_the_file(named_model, frame, tmp_path):
     pq.write_table(pa.table({"a": frame["a"]}), tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=r"rows\.parquet' has no column 'b'"):

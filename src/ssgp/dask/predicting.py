@@ -103,7 +103,8 @@ def _as_array(tasks: Sequence[Delayed], sizes: Sequence[float], rest: tuple[int,
         da.from_delayed(task, (size, *rest), meta=np.empty((0,) * (1 + len(rest)), float))
         for task, size in zip(tasks, sizes, strict=True)
     ]
-    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+    # Files may have no row groups at all.
+    return da.concatenate(arrays or [da.zeros((0, *rest))], allow_unknown_chunksizes=True)
 
 
 def _of_frame(
