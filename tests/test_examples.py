@@ -21,7 +21,7 @@ def test_the_flights_demo_prints_its_table_and_draws_its_figure(tmp_path):
     figure = tmp_path / "figure.png"
     script = ROOT / "examples" / "flights.py"
     command = [sys.executable, str(script), "--max-iter", "60", "--rows", "20000", "--figure", str(figure)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert "20,000 flights to learn from, 13,692 to be judged on" in done.stdout
     for name in ("linear model", "spectral forest"):
@@ -33,7 +33,7 @@ def test_the_flights_report_is_a_page_with_its_pictures(tmp_path):
     script = ROOT / "examples" / "flights_report.py"
     small = ["--max-iter", "20", "--trees", "2", "--rows", "1500"]
     command = [sys.executable, str(script), *small, "--folder", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     assert "fitted to 1,500 rows" in (tmp_path / "flights_report.html").read_text(encoding="utf-8")
     assert {path.name for path in tmp_path.glob("*.png")} == {"intervals.png", "calibration.png", "effects.png"}

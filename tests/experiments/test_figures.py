@@ -40,7 +40,7 @@ from experiments.store import Results
 drawn = draw_all(Results({rows!r}), Path({str(folder)!r}))
 assert {then}
 """
-        subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, timeout=300, check=True)
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, timeout=1200, check=True)
 
     def test_leave_backend_and_pyplot_alone(self, tmp_path):
         self.draw(tmp_path, "mpl.get_backend() == 'pdf' and 'matplotlib.pyplot' not in sys.modules")

@@ -4,7 +4,7 @@ import ctypes
 import os
 import time
 
-SECONDS = 1
+SECONDS = 4
 
 
 def case(seed: int) -> None:
