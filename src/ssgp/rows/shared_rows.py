@@ -3,11 +3,12 @@
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from joblib.externals.loky.backend import resource_tracker
 
 from ssgp._utils.arrays import Array
 from ssgp.rows.blocks import Rows
@@ -48,11 +49,31 @@ def shared_rows(rows: Rows) -> Iterator[SharedRows]:
     """Context with a copy of the rows that processes can load."""
     arrays = {"X": rows.X, "y": rows.y, "weight": rows.weight}
     n_bytes = sum(values.nbytes for values in arrays.values() if values is not None)
-    with tempfile.TemporaryDirectory(prefix="ssgp-", dir=_place_for(n_bytes), ignore_cleanup_errors=True) as folder:
+    place = _place_for(n_bytes)
+    with (
+        tempfile.TemporaryDirectory(prefix="ssgp-", dir=place, ignore_cleanup_errors=True) as folder,
+        _removed_if_killed(folder),
+    ):
         for name, values in arrays.items():
             if values is not None:
                 np.save(Path(folder, f"{name}.npy"), values)
         yield SharedRows(folder, rows.weight is not None)
+
+
+@contextmanager
+def _removed_if_killed(folder: str) -> Iterator[None]:
+    """Context of a folder that goes with this process even where it is killed: else its memory would not come back.
+
+    A process that loky has beside its workers looks after it.
+    """
+    # It takes no names of many hundred characters.
+    with suppress(ValueError):
+        resource_tracker.register(folder, "folder")
+    try:
+        yield
+    finally:
+        with suppress(ValueError):
+            resource_tracker.unregister(folder, "folder")
 
 
 def _place_for(n_bytes: int) -> Path | None:
