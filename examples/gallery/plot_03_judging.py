@@ -1,11 +1,11 @@
 """
-Can these intervals be believed? Beside LightGBM
-================================================
+Can these intervals be trusted? A comparison with LightGBM
+==========================================================
 
-A distribution is good if it is *calibrated* (90 % intervals hold 90 % of new targets) and
-*sharp* (no wider than need be). Here a forest is judged beside LightGBM, made probabilistic
-in the two usual ways: its mean with one deviation for all rows, and one model for each of
-several quantiles.
+A good predictive distribution is *calibrated* (90 % intervals cover 90 % of new targets)
+and *sharp* (no wider than necessary). This example compares a forest with LightGBM, made
+probabilistic in the two usual ways: its mean with one standard deviation for all rows, and
+one model per quantile.
 """
 
 import time
@@ -24,7 +24,7 @@ X, y = flights.X_train[some], flights.y_train[some]
 X_test, y_test = flights.X_test, flights.y_test
 
 # %%
-# The forest. Nothing is tuned:
+# The forest, with nothing tuned:
 
 start = time.process_time()
 forest = SpectralForestRegressor(random_state=0).fit(X, y)
@@ -32,9 +32,9 @@ seconds = {"forest": time.process_time() - start}
 distributions = {"forest": forest.predict_distribution(X_test)}
 
 # %%
-# LightGBM, stopped early on a tenth of the rows, with the deviation of its errors there.
-# Means and deviations of any model become distributions that can be judged by
-# ``NormalDistribution.of``:
+# LightGBM, stopped early on a tenth of the rows, with the standard deviation of its errors
+# on that tenth. ``NormalDistribution.of`` turns the means and deviations of any model into
+# distributions that can be scored:
 
 start = time.process_time()
 settings = {
@@ -55,8 +55,9 @@ distributions["LightGBM, one deviation"] = NormalDistribution.of(
 )
 
 # %%
-# Scores on flights that no model has seen (RMSE of means; MNLP and CRPS of distributions;
-# all three the lower the better), and how many targets intervals of 50, 90 and 95 % hold:
+# Scores on flights that neither model has seen (RMSE for means, MNLP and CRPS for
+# distributions; lower is better for all three), and the share of targets that 50, 90 and
+# 95 % intervals cover:
 
 levels = (0.5, 0.9, 0.95)
 print(
@@ -72,9 +73,9 @@ for name, predicted in distributions.items():
     print(f"{name:24}{numbers}{held}{seconds[name]:6.1f} s")
 
 # %%
-# Why the mean with one deviation fails although its 95 % intervals seem fine: it is too
-# wide for most flights and too narrow for some, and the two cancel at one level. At all
-# levels:
+# Why does a mean with one deviation fail, although its 95 % intervals seem fine? They are
+# too wide for most flights and too narrow for some, and the two errors happen to cancel at
+# that level. Looking at all levels shows it:
 
 levels = np.linspace(0.02, 0.98, 49)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
@@ -94,8 +95,8 @@ right.set(xlabel="where a delay falls in its distribution (PIT)", ylabel="densit
 figure.tight_layout()
 
 # %%
-# The second way, a model for each quantile, follows the noise, but there is no density, a
-# level that was not fitted has no answer, and quantiles cross:
+# The second way, one model per quantile, follows the noise. But it gives no density and no
+# answer for levels that were not fitted, and its quantiles cross:
 
 wanted = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 settings["n_estimators"] = 200
@@ -116,14 +117,14 @@ for name, values in (("LightGBM", quantiles), ("forest", ours)):
     )
 
 # %%
-# All pictures of calibration at once. The lower ones ask whether the model is right where
-# it is sure: flights are grouped by predicted deviation, and each group has to be covered
-# as promised.
+# All calibration plots at once. The lower ones check whether the model is right where it
+# is confident: flights are grouped by predicted deviation, and intervals should cover each
+# group as promised.
 
 plot.plot_calibration(forest, X_test, y_test, target="arrival delay (minutes)")
 
 # %%
-# :doc:`Measured </measurements>` on a dozen tables: the forest's distributions are better
-# than a mean with one deviation on all of them, and than quantiles by CRPS on all but one,
-# which has many zeros. The means of boosting are better where nearly all of the signal is
-# in particular places, days or repeated rows, on two of the twelve.
+# Across a dozen tables (:doc:`/measurements`), the forest's distributions beat a mean with
+# one deviation on every table, and quantile models by CRPS on all but one, which has many
+# zeros. Boosting has the better means on two of the twelve, where nearly all of the signal
+# is tied to particular places, days or repeated rows.

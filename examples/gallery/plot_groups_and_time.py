@@ -1,11 +1,13 @@
 """
-Rows of the same patient, and rows to come
-==========================================
+New patients, and later rows
+============================
 
-Intervals are as wide as they have to be for rows *like those held out* while learning. If
-several rows belong to one patient, hotel or machine and new rows will be of others, say so
-by ``groups=``; if new rows come later, by ``time=``.
+Intervals are as wide as they need to be for rows *like those held out* during fitting. If
+several rows belong to one patient, hotel or machine, and new rows will belong to others,
+say so with ``groups=``. If new rows come later, use ``time=``.
 """
+
+# sphinx_gallery_thumbnail_path = "images/thumbnails/groups.svg"
 
 import numpy as np
 
@@ -17,15 +19,15 @@ rng = np.random.default_rng(0)
 # Groups
 # ------
 #
-# 400 patients of eight visits. What differs between patients and is in no column (their
-# level) goes along with columns that all but name them. A model that is judged by other
-# visits of patients it knows believes that it knows the level.
+# 400 patients with eight visits each. Every patient has a level of their own that no
+# column holds, but age and weight all but identify the patient. A model that is tested on
+# other visits of patients it knows therefore believes that it knows the level.
 
 
 def draw_patients(
     n_patients: int, visits: int = 8
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Age, weight and dose of visits; outcomes; and numbers of the patients."""
+    """Age, weight and dose per visit; outcomes; and patient numbers."""
     patient = np.repeat(np.arange(n_patients), visits)
     age, weight = (
         rng.uniform(20, 80, n_patients)[patient],
@@ -54,10 +56,10 @@ for name, known in (("without groups", {}), ("with groups=patient", {"groups": p
 # Time
 # ----
 #
-# Prices whose level wanders, and has something of its own in every week. Rows held out at
-# random have neighbours of the same week; rows to come have not. With ``time=`` the last
-# rows are held out in turn, and intervals are for rows that come later. It is one history
-# of sixty weeks, so that 90 % of it is not to be expected to the point.
+# Prices whose level drifts, with a random effect in every week. Rows held out at random
+# have neighbours from the same week; future rows do not. With ``time=``, the last rows are
+# held out in turn, and intervals are right for rows that come later. This is a single
+# history of sixty weeks, so do not expect exactly 90 %.
 
 rng = np.random.default_rng(0)
 week = np.sort(rng.integers(0, 260, 4000))
@@ -79,6 +81,6 @@ for name, known in (("without time", {}), ("with time=week", {"time": week[past]
     print(f"{name:20} 90 % intervals hold {inside:.0%} of later prices, MNLP {score:.2f}")
 
 # %%
-# Judge a model in the same way as it will be used: hold out whole groups, or the last rows
-# (``ssgp fit --hold-out`` does so with ``--group`` and ``--time``). More in
-# :doc:`/groups_and_time`.
+# Test a model the way it will be used: hold out whole groups, or the last rows
+# (``ssgp fit --hold-out`` does so with ``--group`` and ``--time``).
+# :doc:`/groups_and_time` has more.

@@ -2,10 +2,12 @@
 A table in parts
 ================
 
-Tables larger than memory are read in batches, and give the model that they would have given
-in memory, to the last bit. This one is small, so that the page is built quickly; a hundred
-million rows take the same lines and half an hour on two cores (:doc:`/large_tables`).
+Tables larger than memory are read in batches, and give the same model as in memory, to the
+last bit. This one is small, so that the page builds quickly; a hundred million rows take
+the same lines of code and half an hour on two cores (:doc:`/large_tables`).
 """
+
+# sphinx_gallery_thumbnail_path = "images/thumbnails/parts.svg"
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,9 +31,10 @@ for part in range(4):
     )
 
 # %%
-# What is given to ``fit_batches`` is a function that reads the table anew each time it is
-# called, as batches of inputs and targets. ``max_memory`` is what the fit may take,
-# whatever the number of rows; ``checkpoint=folder`` would let it go on where it was killed.
+# ``fit_batches`` takes a function that reads the table from the start each time it is
+# called, as batches of inputs and targets. ``max_memory`` limits the memory of the fit,
+# whatever the number of rows. With ``checkpoint=folder``, a fit that was killed can
+# continue.
 
 
 def read() -> Iterator[tuple[pa.Table, pa.ChunkedArray]]:
@@ -58,5 +61,9 @@ print((model.predict(new) == in_memory.predict(new)).all())
 folder.cleanup()
 
 # %%
-# In a shell, ``ssgp fit 'flights/*.parquet' --target arr_delay --memory 4GB --checkpoint
-# parts --out delays.safetensors``. Past one machine: :doc:`/cluster`.
+# On the command line, the same is::
+#
+#     ssgp fit 'flights/*.parquet' --target arr_delay --memory 4GB \
+#         --checkpoint parts --out delays.safetensors
+#
+# For more than one machine, see :doc:`/cluster`.

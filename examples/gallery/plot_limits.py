@@ -89,8 +89,8 @@ judge("exact Gaussian process", exact.predict_distribution(X[rest]), y[rest])
 # Beyond the rows
 # ---------------
 #
-# Outside of what was seen nothing is known. Bands widen there, as they should, but how fast
-# is a matter of assumptions and not of evidence: no calibration can judge it.
+# Outside of what was seen nothing is known. Bands widen there, as they should, but how
+# fast is a matter of assumptions and not of evidence: no calibration can judge it.
 
 x = rng.uniform(0, 6, 800)
 y = np.sin(2 * x) + 0.2 * rng.normal(size=800)

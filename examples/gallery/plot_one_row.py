@@ -2,10 +2,12 @@
 Serving one row at a time
 =========================
 
-A service answers one request after the other. A forest predicts a row alone exactly as it
-does among others, in less than a millisecond, and a saved model is one file that cannot run
-code.
+A service answers one request after another. A forest predicts a single row exactly as it
+would within a table, in less than a millisecond, and a saved model is one file that cannot
+run code.
 """
+
+# sphinx_gallery_thumbnail_path = "images/thumbnails/one_row.svg"
 
 import time
 from collections.abc import Callable
@@ -24,7 +26,7 @@ fitted = ssgp.SpectralForestRegressor(random_state=0).fit(
 )
 
 # %%
-# Where the model is fitted, save it. In the service, load it once, at its start:
+# Save the model where you fit it. In the service, load it once, at startup:
 
 with TemporaryDirectory() as folder:
     path = Path(folder, "delays.safetensors")
@@ -35,7 +37,7 @@ with TemporaryDirectory() as folder:
     print(f"loaded in {time.perf_counter() - start:.2f} s")
 
 # %%
-# Then each request is a row. One distribution answers everything about it:
+# Each request is then one row, and one distribution answers everything about it:
 
 
 def answer(row: np.ndarray) -> dict[str, float]:
@@ -53,8 +55,8 @@ def answer(row: np.ndarray) -> dict[str, float]:
 print({name: round(float(value), 2) for name, value in answer(flights.X_test[0]).items()})
 
 # %%
-# How long it takes, each on a row of its own (the machine that builds this page is busy;
-# see :doc:`/measurements` for quiet ones):
+# How long it takes, one row at a time (the machine that builds this page is busy; see
+# :doc:`/measurements` for times on an idle one):
 
 
 def median_milliseconds(task: Callable[[np.ndarray], object], rows: int = 200) -> float:
@@ -76,18 +78,18 @@ for name, task in tasks.items():
     print(f"{name:14} {median_milliseconds(task):.2f} ms")
 
 # %%
-# Alone and among others, to the last bit:
+# A row alone gets the same prediction as within a table, to the last bit:
 
 together = model.predict(flights.X_test[:50])
 alone = np.array([model.predict(row[None])[0] for row in flights.X_test[:50]])
 print((together == alone).all())
 
 # %%
-# - Give arrays where columns are numbers: of a data frame's row most of the time is a look
-#   at its columns.
-# - Several threads may predict with one model. Set ``model.n_jobs = 1`` in a service that
-#   has threads of its own.
-# - A category that the model has never seen, or a gap where there was none, is no error:
-#   the row gets a wider distribution, and a warning. Turn warnings into a log where nobody
-#   reads the standard error.
-# - What may change between versions: :doc:`/stability`.
+# - If all columns are numbers, pass arrays: for a one-row data frame, most of the time
+#   goes into checking its columns.
+# - Several threads can predict with one model. Set ``model.n_jobs = 1`` in a service that
+#   has its own threads.
+# - A category that the model has never seen, or an unexpected missing value, is not an
+#   error: the row gets a wider distribution, and a warning. If nobody reads standard
+#   error, send warnings to a log.
+# - :doc:`/stability` says what may change between versions.

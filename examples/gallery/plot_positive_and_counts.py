@@ -1,10 +1,10 @@
 """
-Targets that are positive, or counts
-====================================
+Positive targets and counts
+===========================
 
-A model that takes an income for any number says that it may be negative. ``target=`` says
-what a target is, and nothing beyond is predicted: positive targets, zero or positive ones,
-counts, or numbers within bounds.
+A model that treats an income like any other number may predict a negative one. ``target=``
+says what a target can be, and the model predicts nothing else: positive targets, zero or
+positive ones, counts, or numbers within bounds.
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +16,9 @@ from ssgp import SpectralForestRegressor, metrics
 # A positive target
 # -----------------
 #
-# Drawn costs that grow with size, with noise in proportion. By default (``target="auto"``)
-# a positive target is found, and learned through a map, where held-out rows are clearly
-# more probable then. ``target="any"`` is for comparison.
+# Simulated costs that grow with size, with noise in proportion. By default
+# (``target="auto"``), a positive target is detected, and learned through a map if that
+# makes held-out rows clearly more probable. ``target="any"`` is for comparison.
 
 rng = np.random.default_rng(0)
 
@@ -68,8 +68,8 @@ panels[0].set_ylabel("cost")
 # Counts
 # ------
 #
-# Counts are never found without being told, since densities and probabilities cannot be
-# compared: say ``target="count"``. Quantiles and draws are then whole numbers, and
+# Counts are never detected automatically, since densities and probabilities cannot be
+# compared; use ``target="count"``. Quantiles and draws are then whole numbers, and
 # ``logpdf`` is the logarithm of a probability.
 
 X = rng.uniform(0, 4, (3000, 2))
@@ -90,4 +90,4 @@ expected, happened = predicted.cdf(2.0).mean(), np.mean(y[2000:] <= 2)
 print(f"at most 2, over all rows: {expected:.3f} predicted, {happened:.3f} happened")
 
 # %%
-# All kinds of targets, how a map is chosen and what to know: :doc:`/targets`.
+# :doc:`/targets` describes all kinds of targets, and how a map is chosen.

@@ -2,9 +2,11 @@
 With scikit-learn: pipelines, searches, scorers
 ===============================================
 
-Every regressor is a scikit-learn estimator. What is different is the score: a search should
-choose by distributions, not by squared errors of means.
+Every regressor is a scikit-learn estimator. The one difference is the score: a search
+should compare distributions, not squared errors of means.
 """
+
+# sphinx_gallery_thumbnail_path = "images/thumbnails/search.svg"
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -22,8 +24,8 @@ y = (
 )
 
 # %%
-# Scorers of distributions, of which more is better as scikit-learn wants it: minus CRPS,
-# minus MNLP, minus the interval score.
+# Scorers for distributions. scikit-learn expects higher to be better, so they are minus
+# CRPS, minus MNLP and minus the interval score.
 
 forest = ssgp.SpectralForestRegressor(random_state=0)
 for name, scorer in (
@@ -34,8 +36,8 @@ for name, scorer in (
     print(f"{name:15} {-cross_val_score(forest, X, y, scoring=scorer, cv=2).mean():.3f}")
 
 # %%
-# A search. There is seldom need for one: ``leaf_size`` and other sizes are chosen by rows
-# that ``fit`` holds out.
+# A search. You rarely need one: ``fit`` chooses ``leaf_size`` and other sizes on rows that
+# it holds out.
 
 search = GridSearchCV(forest, {"correct": [False, True]}, scoring=crps_scorer, cv=2).fit(
     X, y
@@ -47,8 +49,8 @@ print(
 )
 
 # %%
-# Steps of your own go into ``ssgp.Pipeline``, which is scikit-learn's with the methods of
-# distributions:
+# Add steps of your own with ``ssgp.Pipeline``, which is scikit-learn's with the methods
+# for distributions:
 
 pipeline = ssgp.Pipeline(
     [("squares", PolynomialFeatures(2, include_bias=False)), ("forest", forest)]
@@ -56,5 +58,6 @@ pipeline = ssgp.Pipeline(
 print(pipeline.predict_interval(X[:2], 0.9).round(2).tolist())
 
 # %%
-# Rows of a group, or of the future, are split by ``GroupKFold`` or ``TimeSeriesSplit`` in
-# the search, and told to ``fit`` by ``groups=`` and ``time=``: see :doc:`/groups_and_time`.
+# If rows are grouped, or ordered in time, split them with ``GroupKFold`` or
+# ``TimeSeriesSplit`` in the search, and pass ``groups=`` or ``time=`` to ``fit``: see
+# :doc:`/groups_and_time`.

@@ -2,9 +2,9 @@
 How a spectral forest works, in one dimension
 =============================================
 
-Waves, leaves, a mixture, and calibrated bands: the four steps of a fit, drawn. The function
-becomes slower from left to right; the noise jumps in the middle, and is skewed: a target is
-sometimes far above the function and never far below.
+Waves, leaves, a mixture, and calibrated bands: the four steps of a fit, drawn. The
+function becomes slower from left to right; the noise jumps in the middle, and is skewed: a
+target is sometimes far above the function and never far below.
 """
 
 import matplotlib.pyplot as plt
@@ -82,8 +82,8 @@ axes.plot(grid[:, 0], mean, color=INK, lw=1.2)
 # 3. A mixture
 # ------------
 #
-# A forest has sixteen trees, of several draws of the waves. With more inputs each tree cuts
-# elsewhere, and jumps at the borders of one are inside leaves of the others; here the
+# A forest has sixteen trees, of several draws of the waves. With more inputs each tree
+# cuts elsewhere, and jumps at the borders of one are inside leaves of the others; here the
 # borders are the same, and small jumps stay. Where trees agree the table says what the
 # function is; where they part, such as to the right of the last rows, nobody knows:
 
