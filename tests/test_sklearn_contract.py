@@ -56,6 +56,8 @@ def expected_failures(estimator):
     return {"check_sample_weight_equivalence_on_dense_data": reason}
 
 
+# Some checks have few rows, of which a forest warns.
+@pytest.mark.filterwarnings("ignore:the forest is fitted to")
 @parametrize_with_checks(
     [*ESTIMATORS, SVBSSGPRegressor(**SMALL, objective="local")],
     expected_failed_checks=expected_failures,
