@@ -183,7 +183,8 @@ def test_columns_of_empty_text_and_of_nan_are_no_obstacle_either(tmp_path):
 def test_few_rows_are_enough(model, tmp_path, n_rows):
     write_report(model, *trips(n_rows, seed=1), tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert page.tags["svg"] == sum(FIGURES.values())
+    # With one row there is no other to exchange columns with, and no figure of what the deviation depends on.
+    assert page.tags["svg"] == sum(FIGURES.values()) - (n_rows == 1)
 
 
 def test_a_place_where_no_file_can_be_is_refused_at_once(exact, tmp_path):

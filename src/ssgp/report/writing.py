@@ -174,7 +174,7 @@ def _sections(subject: Subject, sources: Mapping[str, str]) -> Iterator[str]:
     coverage, displays = html.coverage_sentence(predicted, subject.seen), calibration_displays(predicted, target)
     yield html.section("calibration", "Whether its intervals can be believed", coverage, displays)
     importances = _importances(subject)
-    yield html.section("importances", "What it depends on", "", [importances, _spread(subject)])
+    yield html.section("importances", "What it depends on", "", [importances, *_spread(subject)])
     effects, uncertainties = _effects(subject, importances.names), _uncertainties(subject)
     yield html.small_pictures("effects", "How it depends on that", html.effects_note(effects), effects)
     note = html.uncertainty_note(uncertainties)
@@ -205,9 +205,12 @@ def _importances(subject: Subject) -> ImportanceDisplay:
     return ImportanceDisplay.of_inputs(subject.model, sample.inputs, sample.y, **settings)
 
 
-def _spread(subject: Subject) -> SpreadImportanceDisplay:
+def _spread(subject: Subject) -> list[SpreadImportanceDisplay]:
+    """What the deviation depends on, unless there is one row alone: columns are exchanged between rows."""
     inputs = subject.sample(SPREAD_ROWS).inputs
-    return SpreadImportanceDisplay.of_inputs(subject.model, inputs, subject.target, subject.random_state)
+    if inputs.n_rows < 2:
+        return []
+    return [SpreadImportanceDisplay.of_inputs(subject.model, inputs, subject.target, subject.random_state)]
 
 
 def _effects(subject: Subject, names: list[str]) -> list[EffectDisplay]:
