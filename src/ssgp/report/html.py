@@ -78,11 +78,11 @@ tr.own th, tr.own td { font-weight: 600; }
 """
 )
 MEANINGS = {
-    False: "The model has not seen these rows: errors and coverage are those to expect of new rows like these.",
-    True: "The model was fitted to these very rows: on new ones its errors will be larger, and its intervals will hold "
-    "fewer observations. Only rows held out can tell how much.",
-    None: "Nobody has said whether the model was fitted to these rows. If it was, errors and coverage look better here "
-    "than they will on new rows; if it was not, they are those to expect.",
+    False: "The model has not seen these rows: expect the same errors and coverage on new rows like these.",
+    True: "The model was fitted to these very rows: on new ones, its errors will be larger, and its intervals will "
+    "cover fewer observations. Only held-out rows can show by how much.",
+    None: "The page does not know whether the model was fitted to these rows: say so with --seen or --unseen, or with "
+    "seen_in_training in Python. If it was, errors and coverage look better here than they will on new rows.",
 }
 # Width and height in inches: three beside each other on a wide screen, one on a phone.
 SMALL = (3.2, 2.5)
