@@ -122,6 +122,7 @@ def test_rows_of_weight_zero_change_nothing(memory, tmp_path, sampled, request):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:rows have values that fit never saw")
 @pytest.mark.parametrize("memory", ["enough", "too little"])
 def test_scores_of_rows_held_out_are_weighted(memory, tmp_path, request):
     if memory == "too little":

@@ -75,6 +75,21 @@ def test_the_distribution_is_the_conditional_one_given_what_is_known():
     assert np.mean(distribution.crps(observed)) < 1.08 * np.mean(exact.crps(observed))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n_missing", [1, 5])
+def test_a_few_gaps_in_fit_do_not_teach_what_a_gap_means(n_missing):
+    X, new = table(600, 0), table(800, 1)
+    y, observed = target(X, 2), target(new, 3).to_numpy()
+    model = ssgp.ExactGPRegressor(learn_rows=100, random_state=0)
+    model.fit(X.assign(hidden=X["hidden"].where(np.arange(600) >= n_missing)), y)
+    with pytest.warns(UserWarning, match=r"hardly any were missing in fit: column 'hidden' in 800 of 800 \(100.0%\)"):
+        distribution = model.predict_distribution(new.assign(hidden=np.nan))
+    exact = NormalDistribution(2.2 * new["known"].to_numpy(), np.full(800, np.hypot(2.0 * 0.8, 0.3)))
+    low, high = distribution.interval(0.9).T
+    assert np.mean((low <= observed) & (observed <= high)) == pytest.approx(0.9, abs=0.04)
+    assert np.mean(distribution.crps(observed)) < 1.08 * np.mean(exact.crps(observed))
+
+
 @every
 def test_other_rows_are_predicted_to_the_last_bit_as_without_gaps_beside_them(make):
     X, (new, gaps) = table(200, 0), with_gaps(table(30, 1))

@@ -358,3 +358,71 @@ class TestUnknownValues:
         X, y = rows
         assert X["size"].isna().any()
         fresh(MODELS["SSGP"]).fit(X, y).predict(X.assign(size=np.nan))
+
+
+class Stream:
+    """A table that is read once, as those of other libraries are."""
+
+    def __init__(self, X):
+        self._table: Any = pa.Table.from_pandas(X)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        table, self._table = self._table, None
+        return table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("numbers", [False, True], ids=["mixed", "numbers"])
+def test_a_stream_is_read_once(rows, numbers):
+    X, y = rows
+    X = X[["new"]].assign(size=X["size"].fillna(0.0)) if numbers else X
+    expected = forest().fit(X, y).predict(X)
+    model = forest().fit(Stream(X), y)
+    np.testing.assert_array_equal(model.predict(Stream(X)), expected)
+    np.testing.assert_array_equal(model.predict(pa.Table.from_pandas(X).to_reader()), expected)
+
+
+@pytest.mark.parametrize("numbers", [False, True], ids=["mixed", "numbers"])
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda X: pl.from_pandas(X).lazy(), "got LazyFrame; collect"),
+    (dict, "got dict; make a table of it first"),
+    (lambda X: X.to_dict("records"), "got list; make a table of it first"),
+    (lambda X: X.to_records(), "with fields; make a table of it first"),
+    (lambda X: "rows.csv", "got str; read the file first"),
+    (lambda X: None, "got NoneType"),
+    (lambda X: X[[]], "a table without columns|column 'new' is missing"),
+], ids=["lazy", "dict", "records", "fields", "path", "nothing", "no columns"])  # fmt: skip
+def test_what_is_no_table_is_told(rows, make, message, numbers):
+    X, y = rows
+    X = X[["new"]].assign(size=X["size"].fillna(0.0)) if numbers else X
+    with pytest.raises(ValueError, match=message):
+        forest().fit(make(X), y)
+    with pytest.raises(ValueError, match=message):
+        forest().fit(X, y).predict(make(X))
+
+
+def test_a_new_column_of_text_beside_numbers_is_told_as_new(rng):
+    X = pd.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40)})
+    with pytest.raises(ValueError, match="unseen at fit time:\n- c"):
+        forest().fit(X, X["a"]).predict(X.assign(c="text"))
+
+
+@pytest.mark.parametrize("columns", [["a"], ["a", "c"]], ids=["numbers", "mixed"])
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda y: pd.date_range("2024-01-01", periods=len(y)), "y has to hold numbers, and holds dates: '2024-01-01"),
+    (lambda y: pd.Series(pd.date_range("2024-01-01", periods=len(y), tz="UTC")), "holds dates: '2024-01-01"),
+    (lambda y: pl.Series(pd.to_timedelta(y, unit="h")), "holds durations: .* in row 0; in seconds"),
+    (lambda y: ["1.5"] * 39 + ["high"], "holds text: 'high' in row 39"),
+    (lambda y: y + 1j, "holds complex numbers"),
+    (lambda y: [*y[:7], None, *y[8:]], "y has 1 values that are not finite, the first in row 7"),
+], ids=["dates", "zone", "durations", "text", "complex", "missing"])  # fmt: skip
+def test_targets_that_are_no_numbers_are_told(columns, change, message, rng):
+    X = pd.DataFrame({"a": rng.normal(size=40), "c": rng.choice(["x", "y"], 40)})
+    with pytest.raises(ValueError, match=message):
+        forest().fit(X[columns], change(X["a"].to_numpy()))
+
+
+def test_integers_beyond_64_bits_are_rounded(rng):
+    numbers = rng.integers(1, 1000, 60)
+    X, floats = pd.DataFrame({"a": [int(i) << 70 for i in numbers]}), pd.DataFrame({"a": numbers * 2.0**70})
+    expected = forest(encoder=ssgp.TableEncoder()).fit(floats, numbers).predict(floats)
+    np.testing.assert_array_equal(forest().fit(X, numbers).predict(X), expected)

@@ -103,6 +103,8 @@ def test_repeats_are_held_out_alike_in_batches(rng):
         ),
         (np.array(["NaT", *["2025-01-01"] * 49], "M8[D]"), "groups has missing values"),
         (["a", "b"], "inconsistent numbers of samples"),
+        ("a", "groups must be an array with one label per row, that of its group, got 'a'"),
+        ([("a", "b")] * 50, r"groups must be an array with one label per row.*got an array of shape \(50, 2\)"),
     ],
 )
 def test_groups_that_cannot_be_held_out(groups, message, rng):

@@ -59,6 +59,7 @@ def sorts_of_times(n_rows):
         "pandas": pd.Series(stamps),
         "zone": pd.Series(stamps).dt.tz_localize("UTC").dt.tz_convert("America/New_York"),
         "index": pd.DatetimeIndex(stamps),
+        "periods": pd.PeriodIndex(stamps, freq="h"),
         "arrow": pa.array(stamps),
         "chunks": pa.chunked_array([stamps[:100], stamps[100:]]),
         "durations": hours.astype("timedelta64[h]").astype("timedelta64[s]"),

@@ -119,6 +119,10 @@ def test_order_and_extra_columns_do_not_matter():
     moved = table[list(table.columns[::-1])].assign(extra="new")
     np.testing.assert_array_equal(encoder.transform(moved), encoder.transform(table))
     np.testing.assert_array_equal(encoder.transform(table.drop(columns="constant")), encoder.transform(table))
+    # Nobody asks what is in them.
+    others = pd.DataFrame({"b": [object()] * len(table), "c": [1, "a"] * (len(table) // 2)})
+    moved = pd.concat([others, moved, others], axis=1)
+    np.testing.assert_array_equal(encoder.transform(moved), encoder.transform(table))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +231,7 @@ def test_output_as_a_table(library, frame):
 
 @pytest.mark.slow
 def test_in_a_pipeline_with_a_file_in_between(tmp_path):
-    table, y = mixed_table(300)
+    table, y = mixed_table(50)
     model: Any = make_pipeline(TableEncoder(), small_forest(n_trees=2, max_iter=10)).fit(table, y)
     ssgp.save(model, tmp_path / "model")
     loaded = ssgp.load(tmp_path / "model")

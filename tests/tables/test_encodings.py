@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from ssgp import TableEncoder
-from ssgp.tables.encodings import category_codes
+from ssgp.tables.encodings import category_codes, unknown_values
 from table_rows import mixed_table
 
 
@@ -221,3 +221,20 @@ def test_categories_of_a_slice_are_those_of_its_rows(empty):
     expected = [4 if not name else categories.tolist().index(name) for name in names[5:16]]
     assert codes.tolist() == expected
     assert category_codes(whole, categories)[5:16].tolist() == expected
+
+
+@pytest.mark.parametrize("values", [
+    [1.5, 2.5], ["a", "b"], [f"k{i}" for i in range(15)], [dt.date(2024, 1, 1), dt.date(2024, 1, 2)],
+    pd.Categorical(["low", "high"], ["low", "high"], ordered=True),
+], ids=["numbers", "categories", "many categories", "times", "order"])  # fmt: skip
+@pytest.mark.parametrize(("n_rows", "n_missing", "hardly_any"), [
+    (2000, 0, True), (2000, 19, True), (2000, 20, False), (300, 5, True), (300, 6, False), (30, 1, False),
+])  # fmt: skip
+def test_gaps_that_fit_hardly_had_are_unknown(values, n_rows, n_missing, hardly_any):
+    column = pd.Series(values).take(np.arange(n_rows) % len(values)).reset_index(drop=True)
+    table = pd.DataFrame({"c": column.where(np.arange(n_rows) >= n_missing)})
+    encoder = TableEncoder().fit(table, np.arange(float(n_rows)))
+    found = unknown_values(encoder.columns_[0], pa.chunked_array([pa.nulls(2)]), replaced=True)
+    assert found.tolist() == [hardly_any] * 2
+    alone = unknown_values(encoder.columns_[0], pa.chunked_array([pa.nulls(2)]), replaced=False)
+    assert alone.tolist() == [n_missing == 0] * 2

@@ -40,6 +40,7 @@ def reading(values, dates="auto") -> Any:
         (["$1,200.50", "-$3", "$ 4"], "numbers", [1200.5, -3.0, 4.0]),
         (["12%", "3.5 %"], "numbers", [0.12, 0.035]),
         (["1,234", "12,345,678", "7"], "numbers", [1234.0, 12_345_678.0, 7.0]),
+        (["True", "FALSE ", "true", "", None], "truth values", [True, False, True, None, None]),
     ],
 )
 def test_text_is_what_it_says(texts, how, values):
@@ -138,6 +139,8 @@ def test_times_in_a_zone_are_the_same_instants():
         ["0,125", "1,250"],
         ["1,23", "4,56"],
         ["$", "%"],
+        ["true", "false", "maybe"],
+        ["yes", "no"],
         ["2024-01-01 25:00"],
         ["31 Foo 2024"],
         ["1/2/2024 13:05 PM", "13/1/2024"],
@@ -201,6 +204,14 @@ def test_pandas_and_arrow_read_a_csv_alike():
     encoder = ssgp.TableEncoder().fit(by_arrow)
     np.testing.assert_array_equal(encoder.transform(by_arrow), ssgp.TableEncoder().fit_transform(by_pandas))
     np.testing.assert_array_equal(encoder.transform(by_pandas), encoder.transform(by_arrow))
+
+
+def test_truth_values_are_those_that_readers_of_files_find():
+    text = "size,new\n" + "".join(f"{i % 7},{['True', 'false', ''][i % 3]}\n" for i in range(60))
+    as_text, by_arrow = pd.read_csv(io.StringIO(text), dtype={"new": str}), csv.read_csv(io.BytesIO(text.encode()))
+    encoder = ssgp.TableEncoder().fit(by_arrow)
+    np.testing.assert_array_equal(ssgp.TableEncoder().fit_transform(as_text), encoder.transform(by_arrow))
+    np.testing.assert_array_equal(encoder.transform(as_text), encoder.transform(by_arrow))
 
 
 def test_few_values_that_are_no_numbers_are_told_and_missing(tmp_path):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, timedelta
 from numbers import Integral
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ __all__ = [
     "check_count",
     "check_inputs",
     "check_levels",
+    "check_numbers",
     "check_positive",
     "check_rows",
     "check_target",
@@ -90,6 +92,7 @@ def check_rows(
     Of rows that are not the `whole` table, how much they count for together is for the caller to check.
     """
     X, y = on_host(X), on_host(y)
+    check_numbers(y)
     with _text_named(X):
         rows = validate_data(
             estimator,
@@ -103,6 +106,7 @@ def check_rows(
         )
     X, y = cast(tuple[Array, Array], rows)
     y = np.asarray(y, dtype=float)
+    _check_finite_target(y)
     _check_finite(estimator, X)
     labels = None if blocks is None else check_blocks(blocks, X)
     if sample_weight is None:
@@ -218,7 +222,8 @@ def _text_named(X: Any) -> Iterator[None]:  # noqa: ANN401
     try:
         yield
     except ValueError as error:
-        found = _first_text(X)
+        # Names that are not those of fit are worse.
+        found = None if str(error).startswith("The feature names should match") else _first_text(X)
         if found is None:
             raise
         raise ValueError(
@@ -287,7 +292,11 @@ def _check_finite(estimator: BaseEstimator, X: Array) -> None:
 
 def check_blocks(blocks: ArrayLike, X: ArrayLike, name: str = "blocks", of: str = "block") -> NDArray[Any]:
     """Labels of blocks, one per row."""
-    labels = column_or_1d(np.asarray(on_host(blocks)))
+    labels = np.asarray(on_host(blocks))
+    if labels.ndim == 0 or labels[:1].size > 1:
+        found = f"{labels.item()!r:.60}" if labels.ndim == 0 else f"an array of shape {labels.shape}"
+        raise ValueError(f"{name} must be an array with one label per row, that of its {of}, got {found}")
+    labels = column_or_1d(labels)
     check_consistent_length(labels, X)
     # NumPy makes text of what is missing in a list that has text.
     if _lacks_some(np.array(blocks, dtype=object) if isinstance(blocks, list | tuple) else labels):
@@ -356,13 +365,44 @@ def check_count(value: Any, name: str, least: int) -> int:  # noqa: ANN401  chec
     return int(value)
 
 
+def check_numbers(y: ArrayLike) -> None:
+    """Refuse targets that are no numbers, though NumPy may make some of them."""
+    values = np.asarray(y)
+    if values.dtype.kind in "biuf":
+        return
+    for row, value in enumerate(values.ravel()):
+        found = _no_number(value)
+        if found is not None:
+            holds, remedy = found
+            raise ValueError(f"y has to hold numbers, and holds {holds}: {str(value)!r:.60} in row {row}{remedy}")
+
+
+def _no_number(value: Any) -> tuple[str, str] | None:  # noqa: ANN401  any value of an array
+    """What a target is that is no number, nor text that reads as one, and what to do; None for these and gaps."""
+    if isinstance(value, str):
+        return None if is_number(value) else ("text", "")
+    if isinstance(value, date | np.datetime64):
+        return "dates", "; days since one of them are numbers"
+    if isinstance(value, timedelta | np.timedelta64):
+        return "durations", "; in seconds or days they are numbers"
+    return (
+        ("complex numbers", ". Complex data not supported") if isinstance(value, complex | np.complexfloating) else None
+    )
+
+
 def check_target(y: ArrayLike, X: ArrayLike) -> Array:
     """Finite targets, one per row of X."""
-    target = column_or_1d(np.asarray(on_host(y), dtype=float))
+    y = on_host(y)
+    check_numbers(y)
+    target = column_or_1d(np.asarray(y, dtype=float))
     check_consistent_length(target, X)
-    if not np.isfinite(target).all():
-        raise ValueError(
-            f"y has {int((~np.isfinite(target)).sum())} values that are not finite, the first in row "
-            f"{int(np.argmin(np.isfinite(target)))}"
-        )
+    _check_finite_target(target)
     return target
+
+
+def _check_finite_target(y: Array) -> None:
+    finite = np.isfinite(y)
+    if not finite.all():
+        raise ValueError(
+            f"y has {int((~finite).sum())} values that are not finite, the first in row {int(np.argmin(finite))}"
+        )

@@ -10,12 +10,11 @@ from sklearn.utils._param_validation import StrOptions
 
 from ssgp._utils.arrays import Array
 from ssgp._utils.checks import COLUMNS, check_blocks, check_inputs, check_rows, check_target, check_weights
-from ssgp._utils.foreign_arrays import on_host
 from ssgp.distributions.filled import InputRows, encoded_rows
 from ssgp.distributions.regressor import DistributionRegressor
 from ssgp.saving.contents import Relations, Rule, Sizes, either, made_of, mapping_of, optional, plain, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
-from ssgp.tables.arrow_columns import needs_encoding, selected_rows
+from ssgp.tables.arrow_columns import given_rows, needs_encoding, selected_rows
 from ssgp.tables.encoder import TableEncoder
 
 __all__ = ["Encoder", "TableRegressor", "stored_regressor"]
@@ -49,7 +48,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         growing: bool = False,
     ) -> TrainingArrays:
         """Rows to fit to, without those of weight zero, in numbers; to a table that is `growing` more may come."""
-        X = on_host(X)
+        X = given_rows(X)
         encoder = self._new_encoder(X)
         if encoder is None:
             rows = check_rows(self, X, y, sample_weight, blocks, reset=True, whole=not growing)
@@ -66,20 +65,20 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         blocks: ArrayLike | None = None,
     ) -> TrainingArrays:
         """Rows that are added to those of `fit`, without those of weight zero, in numbers."""
-        encoder = self._fitted_encoder
+        X, encoder = given_rows(X), self._fitted_encoder
         if encoder is None:
             return check_rows(self, X, y, sample_weight, blocks, reset=False, whole=False)
-        return _encoded_rows(lambda rows, _: encoder.encoded(rows), on_host(X), y, sample_weight, blocks, whole=False)
+        return _encoded_rows(lambda rows, _: encoder.encoded(rows), X, y, sample_weight, blocks, whole=False)
 
     def _input_rows(self, X: Any) -> InputRows:  # noqa: ANN401
         """Rows to predict, in numbers, and what they do not tell."""
         if isinstance(X, InputRows):
             # Encoded already, by its own encoder or by that of a pipeline.
             return X if self._fitted_encoder is not None else replace(X, X=check_inputs(self, X.X))
-        encoder = self._fitted_encoder
+        X, encoder = given_rows(X), self._fitted_encoder
         if encoder is None:
             return InputRows(check_inputs(self, X))
-        rows = encoded_rows(encoder, on_host(X))
+        rows = encoded_rows(encoder, X)
         if not len(rows):
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
         return rows

@@ -1,7 +1,8 @@
 """Any table as an Arrow table, and its columns as arrays of numbers, texts and times."""
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,9 +18,11 @@ from ssgp._utils.foreign_arrays import on_host
 from ssgp.tables.usual_types import with_usual_types
 
 __all__ = [
+    "ONE_ROW",
     "Column",
     "compute",
     "family",
+    "given_rows",
     "instants",
     "is_array",
     "named_arrow_errors",
@@ -34,6 +37,7 @@ __all__ = [
 # A pyarrow.ChunkedArray: pyarrow has no annotations, and makes its functions when it is imported.
 Column = Any
 compute: Any = pyarrow.compute
+ONE_ROW = "table.iloc[[0]]"
 UNITS_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -43,13 +47,44 @@ def is_array(X: Any) -> bool:  # noqa: ANN401  a user's
     return not isinstance(X, pa.Table | pa.RecordBatch) and not any(hasattr(X, name) for name in table_methods)
 
 
-def to_table(X: Any) -> pa.Table:  # noqa: ANN401
-    """A pandas, polars or Arrow table, or an array of numbers (its columns x0, x1, ...), as an Arrow table."""
-    table = _from_array(X) if is_array(X) else _from_table(X)
-    if not isinstance(table, pa.Table):
-        remedy = "; collect() it first" if hasattr(X, "collect") else ""
+def given_rows(X: Any) -> Any:  # noqa: ANN401
+    """A user's rows, those that can be read once as a table; an error for what is neither a table nor an array."""
+    X = on_host(X)
+    if type(X) is np.ndarray and X.dtype.names is None:
+        return X
+    remedy = _remedy(X)
+    if remedy is not None:
         raise ValueError(f"X must be a table or an array of rows and columns, got {type(X).__name__}{remedy}")
-    name, times = Counter(table.column_names).most_common(1)[0] if table.num_columns else ("", 0)
+    if not is_array(X) and getattr(X, "shape", (0, 1))[1:] == (0,):
+        raise ValueError("X is a table without columns")
+    read_once = hasattr(X, "__arrow_c_stream__") and not hasattr(X, "shape")
+    return pa.table(X) if read_once else X
+
+
+def _remedy(X: Any) -> str | None:  # noqa: ANN401
+    """What to do with what is no table and no array; None for these, and for what looks like them."""
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        return "; collect() it first"
+    if isinstance(X, str | bytes | os.PathLike):
+        return "; read the file first, as by pandas.read_csv"
+    records = isinstance(X, list | tuple) and len(X) and isinstance(X[0], Mapping)
+    if records or (isinstance(X, Mapping) and not hasattr(X, "shape")):
+        return "; make a table of it first, as by pandas.DataFrame(X)"
+    if getattr(getattr(X, "dtype", None), "names", None):
+        return " with fields; make a table of it first, as by pandas.DataFrame(X)"
+    return "" if X is None else None
+
+
+def to_table(X: Any, needed: Collection[str] | None = None) -> pa.Table:  # noqa: ANN401
+    """A pandas, polars or Arrow table, or an array of numbers (its columns x0, x1, ...), as an Arrow table.
+
+    Of columns that are not `needed` only the names are sure: all are if it is None.
+    """
+    table = _from_array(X) if is_array(X) else _from_table(X, needed)
+    if not isinstance(table, pa.Table):
+        raise ValueError(f"X must be a table or an array of rows and columns, got {type(X).__name__}{_remedy(X) or ''}")
+    names = Counter(name for name in table.column_names if needed is None or name in needed)
+    name, times = names.most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise ValueError(f"X has {times} columns called {name!r}; names must be different")
     return with_usual_types(table)
@@ -78,16 +113,16 @@ def selected_rows(X: Any, chosen: Mask) -> Any:  # noqa: ANN401
     return np.asarray(on_host(X))[chosen] if is_array(X) else to_table(X).filter(pa.array(chosen))
 
 
-def _from_table(X: Any) -> Any:  # noqa: ANN401
+def _from_table(X: Any, needed: Collection[str] | None) -> Any:  # noqa: ANN401
     if isinstance(X, pa.Table):
         return X
     if hasattr(X, "to_frame") and len(getattr(X, "shape", ())) == 1:
         raise ValueError(
             f"X must be a table or an array of rows and columns, got {type(X).__name__}: a row of a pandas table is "
-            "table.iloc[[0]], and a column table[['name']]"
+            f"{ONE_ROW}, and a column table[['name']]"
         )
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns"):
-        return _from_pandas(X)
+        return _from_pandas(X, needed)
     if hasattr(X, "to_arrow"):
         return X.to_arrow()
     if isinstance(X, pa.RecordBatch) or hasattr(X, "__arrow_c_stream__"):
@@ -99,29 +134,37 @@ def _from_table(X: Any) -> Any:  # noqa: ANN401
     return X
 
 
-def _from_pandas(X: Any) -> pa.Table:  # noqa: ANN401
+def _from_pandas(X: Any, needed: Collection[str] | None) -> pa.Table:  # noqa: ANN401
     """A pandas table, converted column by column: Arrow's message does not always name the one it cannot read."""
-    arrays = []
-    for i, name in enumerate(X.columns):
+    names, arrays = [str(name) for name in X.columns], []
+    for i, name in enumerate(names):
+        if needed is not None and name not in needed:
+            arrays.append(pa.nulls(len(X)))
+            continue
         try:
             arrays.append(pandas_column(X.iloc[:, i]))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise ValueError(
-                f"column {str(name)!r} has values of several types ({error}); make them all strings or all numbers"
+                f"column {name!r} has values of several types, or of one that tables do not have ({error}); make them "
+                "all strings or all numbers"
             ) from error
-    return pa.Table.from_arrays(arrays, names=[str(name) for name in X.columns])
+    return pa.Table.from_arrays(arrays, names=names)
 
 
 def pandas_column(values: Any) -> Any:  # noqa: ANN401
     """A pandas column as an array of Arrow: periods as the times at which they begin, bins as their text."""
     kind = type(values.dtype).__name__
     if kind == "PeriodDtype":
-        values = values.dt.to_timestamp()
+        values = getattr(values, "dt", values).to_timestamp()
     elif kind == "SparseDtype":
         values = values.sparse.to_dense()
     elif kind == "CategoricalDtype" and type(values.dtype.categories.dtype).__name__ == "IntervalDtype":
         values = values.cat.rename_categories(str)
-    return pa.array(values, from_pandas=True)
+    try:
+        return pa.array(values, from_pandas=True)
+    except OverflowError:
+        # Integers beyond 64 bits.
+        return pa.array(values.astype(float), from_pandas=True)
 
 
 def _from_array(X: Any) -> Any:  # noqa: ANN401

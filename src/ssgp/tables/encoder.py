@@ -18,7 +18,7 @@ from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
 from ssgp.saving.contents import list_of, made_of, mapping_of, optional, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
-from ssgp.tables.arrow_columns import Column, family, is_array, named_arrow_errors, to_table
+from ssgp.tables.arrow_columns import ONE_ROW, Column, family, is_array, named_arrow_errors, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.donors import Donors, n_donors
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
@@ -312,7 +312,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
             The table as floats. A median or a mean stands for values that `fit` never saw, and a warning says so.
         """
         rows = self.encoded(X)
-        tell_unknown(*self._unknown(X)[1:], filled=False)
+        tell_unknown(*self._unknown(X, replaced=False)[1:], filled=False)
         return rows
 
     def encoded(self, X: Any) -> Array:  # noqa: ANN401
@@ -320,8 +320,10 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         named = hasattr(self, "feature_names_in_")
         if named and is_array(X):
+            if getattr(X, "ndim", 2) == 1:
+                raise ValueError(f"X must be a table, got {type(X).__name__}: a row of a pandas table is {ONE_ROW}")
             raise ValueError("X is an array without names, and fit saw a table: give a table with the same names")
-        table = to_table(X)
+        table = to_table(X, self._names_in_fit)
         if not named and table.num_columns != self.n_features_in_:
             raise ValueError(
                 f"X has {table.num_columns} features, but TableEncoder is expecting {self.n_features_in_} "
@@ -370,6 +372,10 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
                 raise ValueError(f"kinds has {name!r}, and X has no such column{hint(name, table.column_names)}")
         return dict(self.kinds or {})
 
+    @property
+    def _names_in_fit(self) -> set[str]:
+        return {column.name for column in self.columns_}
+
     def _column(self, table: pa.Table, name: str, told: bool = False) -> Column:
         """A column of a table; an error if it is missing, or holds something else than in fit."""
         if name not in table.column_names:
@@ -394,7 +400,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         return column
 
     def _read_again(self, column: Column, name: str, told: bool) -> Column:
-        """Text in a column that held numbers or times in fit, as those; as it is where it reads as none."""
+        """Text in a column that held numbers, times or truth values in fit, as those; as it is where it is none."""
         how, was_text = self._readings.get(name, self._families[name]), name in self._readings
         reading = read_as(column, how) or read_text(column, self.dates)
         if reading is None or family(reading.values.type) not in ("nothing", self._families[name]):
@@ -408,20 +414,21 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     def unknown_features(self, X: Any) -> Mask | None:  # noqa: ANN401
         """Features that rows of X do not tell, shape (n, k), None where they tell all; a warning names the columns.
 
-        They are those of columns that are missing in a row and never were in fit, or that have a new category.
+        They are those of columns that are missing in a row and hardly ever were in fit, or that have a new category.
         """
-        masks, counts, n_rows = self._unknown(X)
-        tell_unknown(counts, n_rows, self.donors is not None)
+        replaced = self.donors is not None
+        masks, counts, n_rows = self._unknown(X, replaced)
+        tell_unknown(counts, n_rows, replaced)
         if not any(counts.values()):
             return None
         n_features = [len(column.feature_names()) for column in self.columns_ if column.name in masks]
         return np.repeat(np.stack([*masks.values()], axis=1), n_features, axis=1)
 
-    def _unknown(self, X: Any) -> tuple[dict[str, Mask], dict[str, int], int]:  # noqa: ANN401
+    def _unknown(self, X: Any, replaced: bool) -> tuple[dict[str, Mask], dict[str, int], int]:  # noqa: ANN401
         """Rows that do not tell a column, (n,) each, by its name; how many these are; and the number of rows n."""
-        table = to_table(X)
+        table = to_table(X, self._names_in_fit)
         used = [column for column in self.columns_ if not isinstance(column, Dropped)]
-        masks = {c.name: unknown_values(c, self._column(table, c.name, told=True)) for c in used}
+        masks = {c.name: unknown_values(c, self._column(table, c.name, told=True), replaced) for c in used}
         return masks, {name: int(mask.sum()) for name, mask in masks.items()}, table.num_rows
 
     @property
@@ -438,7 +445,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
     @property
     def text_columns(self) -> list[str]:
-        """Names of the columns that were text in fit and read as numbers or times."""
+        """Names of the columns that were text in fit and read as numbers, times or truth values."""
         return list(self._readings)
 
     def _stored_settings(self) -> dict[str, Any]:
@@ -465,7 +472,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
 
 
 def _read_texts(table: pa.Table, kinds: dict[str, str], dates: str) -> tuple[pa.Table, dict[str, str]]:
-    """The table with text that reads as numbers or times as these, and how it was read, by name."""
+    """The table with text that reads as numbers, times or truth values as these, and how it was read, by name."""
     readings: dict[str, str] = {}
     for i, field in enumerate(table.schema):
         chosen = kinds.get(field.name)

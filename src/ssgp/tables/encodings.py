@@ -28,6 +28,8 @@ __all__ = [
 # Microseconds.
 DAY = 86_400_000_000
 MISSING_TIME = np.iinfo(np.int64).min
+# Fewer rows with gaps than these, or than this share of a small table, do not teach what a gap means.
+LEAST_MISSING, LEAST_MISSING_SHARE = 20, 0.02
 CYCLES = {"hour": "hour of day", "weekday": "day of week", "yearday": "day of year"}
 
 
@@ -345,15 +347,21 @@ def category_codes(column: Column, categories: NDArray[Any]) -> Indices:
     return codes
 
 
-def unknown_values(encoding: ColumnEncoding, column: Column) -> Mask:
-    """Where fit had no values like them: new categories, and missing ones where none were missing, shape (n,)."""
+def unknown_values(encoding: ColumnEncoding, column: Column, replaced: bool) -> Mask:
+    """Where fit had no values like them, shape (n,): new categories, and missing ones where none were missing.
+
+    Where they are `replaced` by others, missing ones are among them where hardly any were missing as well.
+    """
+    if not isinstance(encoding, OneHot | Ordinal | TargetMeans | Number | Time):
+        return np.zeros(len(column), bool)
+    few = min(LEAST_MISSING, LEAST_MISSING_SHARE * encoding.n_rows) if replaced else 1
+    few_missing = encoding.n_missing < max(few, 1)
     if isinstance(encoding, OneHot | Ordinal | TargetMeans):
         codes = category_codes(column, encoding.categories)
-        missing = codes == len(encoding.categories)
-        return (codes < 0) | (missing & (encoding.n_missing == 0))
-    if isinstance(encoding, Number) and not encoding.n_missing:
+        return (codes < 0) | ((codes == len(encoding.categories)) & few_missing)
+    if few_missing and isinstance(encoding, Number):
         return np.isnan(numbers(column, encoding.name))
-    if isinstance(encoding, Time) and not encoding.n_missing:
+    if few_missing and isinstance(encoding, Time):
         return instants(column, encoding.name, encoding.zone)[0] == MISSING_TIME
     return np.zeros(len(column), bool)
 

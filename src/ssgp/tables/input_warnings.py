@@ -154,6 +154,6 @@ def _warn_of_unknown(counts: Mapping[str, int], n_rows: int, filled: bool) -> No
     else:
         treatment = "A median or a mean stands for them, and intervals of these rows may be too narrow"
     warn_user(
-        "rows have values that fit never saw, or miss some where none were missing in fit: column "
+        "rows have values that fit never saw, or miss some where hardly any were missing in fit: column "
         f"{', '.join(parts)}. {treatment}"
     )

@@ -53,7 +53,8 @@ def time_column(values: Any, name: str) -> Column:  # noqa: ANN401
         values = values.astype(f"{values.dtype.kind}8[s]")
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
-            values = pandas_column(values) if hasattr(values, "dt") else pa.array(values, from_pandas=True)
+            of_pandas = type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "dtype")
+            values = pandas_column(values) if of_pandas else pa.array(values, from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise ValueError(f"{name} has values that are no times, dates or numbers: {error}") from error
     return with_usual_types(pa.table({name: values})).column(0)

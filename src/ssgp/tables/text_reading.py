@@ -1,4 +1,4 @@
-"""Columns of text whose values read as numbers or dates, as those columns."""
+"""Columns of text whose values read as numbers, dates or truth values, as those columns."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["ORDERS", "READINGS", "TextReading", "read_as", "read_text", "unread_
 
 DECIMAL_COMMAS = "numbers with decimal commas"
 # All ways to read text.
-READINGS = ("numbers", DECIMAL_COMMAS, "times", "times with a time zone", "times of day", *ORDERS)
+READINGS = ("numbers", DECIMAL_COMMAS, "times", "times with a time zone", "times of day", "truth values", *ORDERS)
 
 # Codes such as 007 are names, and no numbers; 1,250.50, $3 and 12 % are numbers.
 PLAIN = r"(?:[1-9]\d*|0)?(?:\.\d*)?(?:[eE][+-]?\d+)?"
@@ -28,6 +28,7 @@ NUMBER, NUMBER_WITH_COMMA = (
 )
 DIGIT_FIRST = r"^[.,]?\d"
 PERCENT = "%"
+TRUTH = r"^(?i:true|false)$"
 DATE = r"\d{4}-\d{2}-\d{2}"
 CLOCK = r"[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
 TIME = rf"^{DATE}({CLOCK})?$"
@@ -64,7 +65,7 @@ class TextReading:
 
 
 def read_text(column: Column, dates: str) -> TextReading | None:
-    """Text as numbers or times, None where it reads as neither.
+    """Text as numbers, times or truth values, None where it reads as none of these.
 
     All but a twentieth of the values have to be; the way that leaves the fewest is taken. `dates` is one of `ORDERS`,
     or "auto" where days beyond the twelfth, or dots, tell which it is.
@@ -201,6 +202,9 @@ class _Texts:
         """Each value once, read in one way, and which of them can be."""
         if how in ("numbers", DECIMAL_COMMAS):
             return self._numbers(commas=how == DECIMAL_COMMAS)
+        if how == "truth values":
+            readable = self._matches(TRUTH)
+            return compute.equal(compute.utf8_lower(self._only(readable)), "true"), readable
         return parsed_clocks(self._texts) if how == "times of day" else self._times(how)
 
     def _times(self, how: str) -> tuple[Any, Mask]:
