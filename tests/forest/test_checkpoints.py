@@ -8,7 +8,7 @@ import pytest
 
 from helpers import cut_short, wavy
 from ssgp import SpectralForestRegressor
-from ssgp.forest import builder, machines
+from ssgp.forest import machines, tree_fitter
 from ssgp.forest.learning import FrequencyLearner
 from ssgp.saving.checkpoints import Checkpoint, delete_checkpoint
 from ssgp.spectrum.learner import Learner
@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def table(monkeypatch):
-    monkeypatch.setattr(builder, "FITTED_TOGETHER", 0)
+    monkeypatch.setattr(tree_fitter, "FITTED_TOGETHER", 0)
     X, y, _ = wavy(5000, 0)
     return X, y
 

@@ -28,7 +28,7 @@ class TestInterrupts:
     def interrupt_trees(self, monkeypatch, *calls):
         """Press Ctrl-C while these trees are fitted (counted from one), each of them alone."""
         count = [0]
-        monkeypatch.setattr("ssgp.forest.builder.FITTED_TOGETHER", 0)
+        monkeypatch.setattr("ssgp.forest.tree_fitter.FITTED_TOGETHER", 0)
 
         def interrupted(*arguments):
             count[0] += 1

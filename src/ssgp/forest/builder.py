@@ -1,20 +1,18 @@
 """From learned frequencies to a calibrated forest."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import pairwise
 from math import ceil, inf
 from threading import Lock
-from time import monotonic
 from typing import TypeVar
 
 import numpy as np
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import Budget, seconds_of
-from ssgp.engine.threads import map_in_threads, n_threads, one_blas_thread
-from ssgp.engine.workers import ProcessWorkers, ThreadWorkers, Workers, process_workers
+from ssgp.engine.threads import n_threads, one_blas_thread
+from ssgp.engine.workers import ProcessWorkers
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
 from ssgp.forest.fitted import Forest
@@ -29,22 +27,18 @@ from ssgp.forest.folds import (
 from ssgp.forest.growing import grow_skeleton, grow_together, n_growing_rows
 from ssgp.forest.leaf_features import LeafFeatures
 from ssgp.forest.machines import Machine
-from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.sizes import NEGLIGIBLE
 from ssgp.forest.tree import SpectralTree, TreeShape, TreeSkeleton
+from ssgp.forest.tree_fitter import FittedTree, TreeFitter, skeletons_of, trees_of
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable, RowTable
 from ssgp.rows.training_rows import TrainingRows
-from ssgp.saving.contents import fixed_tuple, made_of, optional
 from ssgp.spectrum.parameters import Hyperparameters
 
-__all__ = ["LEAST_ROWS", "ForestBuilder", "start_processes"]
+__all__ = ["LEAST_ROWS", "ForestBuilder"]
 
 T = TypeVar("T")
-FittedTree = tuple[TreeSkeleton, SpectralTree, LeaveOneOut | None]
-# The same as checkpoints hold it.
-FITTED_TREE = fixed_tuple(made_of(TreeSkeleton), made_of(SpectralTree), optional(made_of(LeaveOneOut)))
 
 # So many rows, counted once per tree, are left out of it in turn to learn the correction: all rows of some branches.
 LEAVE_ONE_OUT_ROWS = 1_200_000
@@ -67,21 +61,6 @@ TIMED_ROWS = 8192
 LEAST_FITTED_ROWS = 2000
 # Trees of at most so many rows are grown together.
 GROWN_TOGETHER = 20_000
-# Trees of so many features of rows in all, of at most so many inputs, are fitted together.
-FITTED_TOGETHER = 1 << 21
-INPUTS_TOGETHER = 64
-
-
-def start_processes(settings: ForestSettings, table: RowTable) -> ProcessWorkers | None:
-    """Processes that will share the trees of a table, started beforehand; None where threads will do."""
-    if not settings.machine.has_threads:
-        return None
-    number = min(n_threads(settings.n_jobs), settings.sizes.most_processes)
-    return process_workers(number, _get_ready) if isinstance(table, MemoryTable) else None
-
-
-def _get_ready() -> None:
-    """What a process does first: it imports this module, and all that trees need."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +101,17 @@ class ForestBuilder:
         """What does the work."""
         return self.settings.machine
 
+    @property
+    def _fitter(self) -> TreeFitter:
+        """What fits the trees."""
+        return TreeFitter(self.hyperparameters, self.settings, self.budget, self.processes)
+
     def _build(self, rows: TrainingRows) -> tuple[Forest, list[TreeSkeleton]]:
         sizes, n_rows = self.settings.sizes, rows.table.n_rows
         if n_rows < LEAST_ROWS:
             fitted = self._fit_trees("few", rows.sample, rows.table, sizes.n_trees, self.budget)
-            return Forest(_trees(fitted), Calibration(noise=1.0 + FEW_ROWS_NOISE / n_rows)).only(-1), _skeletons(fitted)
+            forest = Forest(trees_of(fitted), Calibration(noise=1.0 + FEW_ROWS_NOISE / n_rows))
+            return forest.only(-1), skeletons_of(fitted)
         held_out = rows.folds(sizes.n_folds, sizes.n_held_out)
         together = rows.groups is not None and (rows.ordered or _lacks_much(held_out, len(rows.sample.y)))
         refits = sizes.refits(n_rows) or together
@@ -144,7 +129,7 @@ class ForestBuilder:
         fitted = self._fit_to_all(rows, self.settings.shape.cut_at(level), folds[-1])
         scale = self._scale_of_refitted(fitted, folds[-1], level, forest.correction, rows, held_out[-1])
         calibration = replace(forest.calibration, noise=scale * forest.calibration.noise)
-        return Forest(_trees(fitted), calibration, of_all).only(-1), _skeletons(fitted)
+        return Forest(trees_of(fitted), calibration, of_all).only(-1), skeletons_of(fitted)
 
     @property
     def _shares_of_choosing(self) -> float:
@@ -196,7 +181,7 @@ class ForestBuilder:
             budget = self.budget.one_of(n_passes - number)
             n_trees = len(folds[-1].trees) if folds else sizes.n_trees
             fitted = self._fit_trees(f"fold-{number}", sample, table, n_trees, budget, leave_out=self.settings.correct)
-            trees, skeletons = _trees(fitted), _skeletons(fitted)
+            trees, skeletons = trees_of(fitted), skeletons_of(fitted)
             components = self._in_spite_of_interrupts(partial(self._components_by_level, trees, held_out.X))
             errors = [errors for _, _, errors in fitted if errors is not None]
             folds.append(Fold(trees, skeletons, table, held_out, components, errors))
@@ -210,13 +195,8 @@ class ForestBuilder:
 
     def refit(self, table: RowTable, forest: Forest, skeletons: list[TreeSkeleton]) -> Forest:
         """The same trees, filled with these rows; leaves, frequencies, correction and calibration stay."""
-
-        def fit(numbers: Sequence[int], workers: Workers) -> list[tuple[SpectralTree, LeaveOneOut | None]]:
-            return self._fit_skeletons(table, [skeletons[i] for i in numbers], workers)
-
-        batches = self._batches(len(skeletons), table, skeletons[0].features)
         with self.machine.holding(table, None) as table:
-            trees = tuple(tree for tree, _ in self._in_threads(fit, batches, Budget()))
+            trees = tuple(tree for tree, _ in self._fitter.refit(table, skeletons))
         level = skeletons[0].leaves_per_node.index(forest.trees[0].levels[0].leaves_per_node)
         return replace(forest, trees=trees).only(level)
 
@@ -234,7 +214,7 @@ class ForestBuilder:
         n_compared = max(LEAST_COMPARED_TREES, ceil(COMPARED_ROWS / table.n_rows)) if many else 0
         leave_out = [range(shape.n_branches if i < n_compared else 0) for i in range(len(cut))]
         features = [skeleton.features for skeleton in cut]
-        return self._kept_trees("all", table, lambda i: partial(_same, cut[i]), features, leave_out, self.budget)
+        return self._fitter.fit("all", table, lambda i: partial(_same, cut[i]), features, leave_out, self.budget)
 
     def _scale_of_refitted(
         self,
@@ -249,7 +229,7 @@ class ForestBuilder:
         if len(fitted) < len(fold.trees):
             return 1.0
         errors = [left_out.of_rows(rows.places[held_out]) for _, _, left_out in fitted if left_out is not None]
-        return scale_of_refitted(fold, level, correction, _trees(fitted), errors, rows.alone(held_out))
+        return scale_of_refitted(fold, level, correction, trees_of(fitted), errors, rows.alone(held_out))
 
     def _fit_trees(
         self, name: str, sample: Rows, table: RowTable, n_trees: int, budget: Budget, leave_out: bool = False
@@ -281,102 +261,7 @@ class ForestBuilder:
                 return partial(_same, grown()[i])
             return partial(grow_skeleton, grown_on, lengthscale, by_tree[i], shape, seeds[i], self.machine.partitioner)
 
-        return self._kept_trees(name, table, grow, by_tree, [branches(i) for i in range(n_trees)], budget)
-
-    def _kept_trees(
-        self,
-        name: str,
-        table: RowTable,
-        grow: Callable[[int], Callable[[], TreeSkeleton]],
-        features: Sequence[LeafFeatures],
-        leave_out: Sequence[Collection[int]],
-        budget: Budget,
-    ) -> list[FittedTree]:
-        """Trees as they were kept, or grown and fitted now, some of them together."""
-
-        def fit(numbers: Sequence[int], workers: Workers) -> list[FittedTree]:
-            @cache
-            def fitted() -> dict[int, FittedTree]:
-                skeletons = workers.map(_call, [grow(i) for i in numbers])
-                trees = self._fit_skeletons(table, skeletons, workers, [leave_out[i] for i in numbers])
-                return {i: (grown, *tree) for i, grown, tree in zip(numbers, skeletons, trees, strict=True)}
-
-            return [kept(i, fitted) for i in numbers]
-
-        def kept(i: int, fitted: Callable[[], dict[int, FittedTree]]) -> FittedTree:
-            skeleton, tree, errors = self.budget.kept.once(f"{name}-{i}", lambda: fitted()[i], FITTED_TREE)
-            # Trees that share their features share one object, which a file of one tree does not know of.
-            return replace(skeleton, features=features[i]), replace(tree, features=features[i]), errors
-
-        return self._in_threads(fit, self._batches(len(features), table, features[0]), budget)
-
-    def _batches(self, n_trees: int, table: RowTable, features: LeafFeatures) -> list[range]:
-        """Numbers of the trees that are fitted together: of a small table as many as keep arithmetic busy.
-
-        They follow from sizes alone, for any number of threads; of trees that may run out of time each is alone.
-        """
-        together = max(1, FITTED_TOGETHER // (table.n_rows * features.n_features))
-        few_inputs = type(features) is LeafFeatures and features.n_inputs <= INPUTS_TOGETHER
-        if not (few_inputs and isinstance(table, MemoryTable)) or self.processes or self.budget.limited:
-            together = 1
-        ends = [n_trees * i // -(-n_trees // together) for i in range(-(-n_trees // together) + 1)]
-        return [range(first, last) for first, last in pairwise(ends)]
-
-    def _fit_skeletons(
-        self,
-        table: RowTable,
-        skeletons: Sequence[TreeSkeleton],
-        workers: Workers,
-        leave_out: Sequence[Collection[int]] = (),
-    ) -> list[tuple[SpectralTree, LeaveOneOut | None]]:
-        """Trees of these skeletons, together if there are several."""
-        settings, ridge = self.settings, self.hyperparameters.ridge(skeletons[0].features.n_cosines // 2)
-        leave_out = leave_out or [()] * len(skeletons)
-        return self.machine.fit_trees(table, skeletons, ridge, settings.n_sketches, settings.shrink, leave_out, workers)
-
-    def _in_threads(
-        self, fit: Callable[[Sequence[int], Workers], list[T]], batches: Sequence[Sequence[int]], budget: Budget
-    ) -> list[T]:
-        """Trees of the batches in order; after an interrupt or the deadline, of those done, at least one.
-
-        `fit` is told who may share its parts: processes, or the threads there are beside those of the batches.
-        """
-        results: dict[int, T] = {}
-        n_trees = sum(map(len, batches))
-        n_workers = n_threads(self.settings.n_jobs) if self.machine.has_threads else 1
-        most = min(n_workers, max(1, self.settings.sizes.trees_at_once))
-        n_together = min(most, len(batches))
-        workers = self.processes or ThreadWorkers(ceil(most / n_together))
-
-        def run(numbers: Sequence[int]) -> None:
-            for i, tree in zip(numbers, fit(numbers, workers), strict=True):
-                results[i] = tree
-                self.budget.tell_of_tree(len(results), n_trees)
-
-        def run_all() -> None:
-            for first in range(0, len(batches), n_together):
-                began = monotonic()
-                map_in_threads(run, batches[first : first + n_together], n_together)
-                if budget.seconds_left() < monotonic() - began:
-                    break
-
-        def run_all_or_end() -> None:
-            try:
-                run_all()
-            except BaseException:
-                if self.processes is not None:
-                    self.processes.end()
-                raise
-
-        def message() -> str:
-            remaining = "these" if results else "one. Interrupt again to give up"
-            return f"interrupted after {len(results)} of {n_trees} trees; the forest is made of {remaining}"
-
-        with one_blas_thread():
-            self.budget.attempt(run_all_or_end, lambda: None, message)
-            if not results:
-                run(batches[0][:1])
-        return [results[i] for i in sorted(results)]
+        return self._fitter.fit(name, table, grow, by_tree, [branches(i) for i in range(n_trees)], budget)
 
     def _in_spite_of_interrupts(self, work: Callable[[], T]) -> T:
         """What is short, and cannot be done without: Ctrl-C has it done again, a second one gives up."""
@@ -413,10 +298,6 @@ class ForestBuilder:
         return max(0, self.settings.sizes.depth - int(np.log2(n_rows / n_fitted)))
 
 
-def _call(function: Callable[[], T]) -> T:
-    return function()
-
-
 def _lacks_much(held_out: list[Indices], n_rows: int) -> bool:
     """Whether trees that lack the rows of a fold have to be filled again with all."""
     return len(held_out) > 1 or len(held_out[0]) > NEGLIGIBLE * n_rows
@@ -435,11 +316,3 @@ def _once_for_all_threads(make: Callable[[], T]) -> Callable[[], T]:
 
 def _same(skeleton: TreeSkeleton) -> TreeSkeleton:
     return skeleton
-
-
-def _trees(fitted: list[FittedTree]) -> tuple[SpectralTree, ...]:
-    return tuple(tree for _, tree, _ in fitted)
-
-
-def _skeletons(fitted: list[FittedTree]) -> list[TreeSkeleton]:
-    return [skeleton for skeleton, _, _ in fitted]

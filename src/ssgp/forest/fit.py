@@ -12,7 +12,7 @@ from ssgp._utils.budget import Budget, UnsavedBudget
 from ssgp._utils.progress import StepHooks
 from ssgp.engine.workers import ProcessWorkers
 from ssgp.forest.atoms import Atoms
-from ssgp.forest.builder import ForestBuilder, start_processes
+from ssgp.forest.builder import ForestBuilder
 from ssgp.forest.fitted import FittedForest
 from ssgp.forest.half_precision import HalfPrecision
 from ssgp.forest.leaf_features import LeafFeatures, WideLeafFeatures
@@ -20,6 +20,7 @@ from ssgp.forest.learning import FrequencyLearner, feature_importances
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.settings import ForestSettings
 from ssgp.forest.tree import Level, SpectralTree, TreeSkeleton
+from ssgp.forest.tree_fitter import start_processes
 from ssgp.rows.bisecting_tree import BisectingTree
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import MemoryTable
