@@ -35,7 +35,7 @@ __all__ = ["Fit", "cells", "measure"]
 
 TARGET = "ArrDelay"
 CHECKED_ROWS = 10_000
-WHO = ("millions", "workers")
+WHO = ("millions", "trees", "workers")
 TIMES = ("fit_s", *(f"{stage}_s" for stage in STAGES), "cpu_s", *(f"{stage}_cpu_s" for stage in STAGES), "worker_cpu_s")
 MOVED = ("sent_gb", "to_caller_gb", "peak_gb", "worker_peaks_gb", "model_gb", "checksum")
 TASKS = ("look", "sample", "sort", "rows", "solve")
@@ -46,6 +46,7 @@ class Fit(Cell):
     """A fit of so many million rows by so many workers, or by this process with so many threads."""
 
     millions: float
+    trees: int
     memory: str
     worker_memory: str
     workers: int
@@ -72,9 +73,11 @@ class TaskTotals(SchedulerPlugin):
             self.n_bytes[kind] += settings.get("nbytes") or 0
 
 
-def cells(millions: list[float], memory: str, worker_memory: str, workers: list[int], threads: int) -> list[Fit]:
+def cells(
+    millions: list[float], trees: int, memory: str, worker_memory: str, workers: list[int], threads: int
+) -> list[Fit]:
     """Each table by every number of workers before the next."""
-    return [Fit(size, memory, worker_memory, number, threads) for size in millions for number in workers]
+    return [Fit(size, trees, memory, worker_memory, number, threads) for size in millions for number in workers]
 
 
 def measure(folder: Path | None, scratch: Path, cell: Fit) -> list[Row]:
@@ -83,7 +86,7 @@ def measure(folder: Path | None, scratch: Path, cell: Fit) -> list[Row]:
     if not data.exists():
         write_table(data, round(cell.millions * 1e6), folder)
     fit = _fit_in_parts if cell.workers == 0 else _fit_on_workers
-    model = SpectralForestRegressor(random_state=0, max_memory=cell.memory, n_jobs=cell.threads)
+    model = SpectralForestRegressor(n_trees=cell.trees, random_state=0, max_memory=cell.memory, n_jobs=cell.threads)
     row = fit(model, data, cell)
     model.save(scratch / "model")
     first = next(_batches(data))[0]
@@ -148,6 +151,7 @@ def main() -> None:
     line.add_argument("--millions", type=float, nargs="+", default=[20.0, 100.0], help="millions of rows")
     line.add_argument("--workers", type=int, nargs="+", default=[0, 1, 2], metavar="N", help="workers, 0 for none")
     line.add_argument("--threads", type=int, default=2, help="of the process that calls")
+    line.add_argument("--trees", type=int, default=8, help="trees of the forest")
     line.add_argument("--memory", default="2GB", help="max_memory of the fit")
     line.add_argument("--worker-memory", default="4GB", help="of a worker, which is ended where it takes more")
     line.add_argument("--scratch", default="", help="folder of the tables, by default one that is deleted")
@@ -156,7 +160,8 @@ def main() -> None:
     scratch.mkdir(exist_ok=True)
     print_command("cluster")
     try:
-        chosen = cells(flags.millions, flags.memory, flags.worker_memory, flags.workers, flags.threads)
+        budgets = flags.memory, flags.worker_memory
+        chosen = cells(flags.millions, flags.trees, *budgets, flags.workers, flags.threads)
         rows = run_benchmark("cluster", Study(chosen, partial(measure, flags.data, scratch)), columns=(*WHO, *TIMES))
         print()
         print_table(rows, (*WHO, *MOVED))
