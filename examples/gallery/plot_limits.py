@@ -2,7 +2,7 @@
 When not to use it
 ==================
 
-Three tables on which something else is better, and one question that no table answers.
+Three tables on which another method is better, and one question that no table can answer.
 """
 
 import matplotlib.pyplot as plt
@@ -26,10 +26,11 @@ def judge(name: str, predicted: Distribution, y: np.ndarray) -> None:
 # Sharp steps that interact
 # -------------------------
 #
-# The target jumps by an odd or even number of thresholds that are passed, among columns
-# that do not matter. Boosted trees cut there; waves are smooth, and the forest's own
-# boosted trees correct only what is left. The mean of boosting errs less; the forest's
-# distribution is still more probable, since its errors are not everywhere the same.
+# The target depends on whether an odd or even number of thresholds is passed, among
+# columns that do not matter. Boosted trees cut exactly there, while waves are smooth, and
+# the forest's own boosted trees correct only what is left. Boosting has the more accurate
+# mean; the forest still has the better distribution, since errors are not the same
+# everywhere.
 
 X = rng.uniform(0, 1, (8000, 10))
 y = 2.0 * ((X[:, :3] > [0.3, 0.5, 0.7]).sum(axis=1) % 2) + 0.1 * rng.normal(size=8000)
@@ -55,9 +56,9 @@ judge(
 # A few dozen rows, and a straight line
 # -------------------------------------
 #
-# With forty rows there is little to hold out. A straight line is a straight line: a linear
-# model knows so from the start. For a few hundred smooth rows an exact Gaussian process is
-# as quick and often better.
+# With forty rows, there is little to hold out. If the function is a straight line, a
+# linear model knows that from the start. For a few hundred rows of a smooth function, an
+# exact Gaussian process is just as fast, and often better.
 
 X = rng.normal(size=(1040, 3))
 y = X @ [1.0, -2.0, 0.5] + 0.3 * rng.normal(size=1040)
@@ -82,15 +83,15 @@ judge("exact Gaussian process", exact.predict_distribution(X[rest]), y[rest])
 # Means alone, as fast as can be
 # ------------------------------
 #
-# Boosting of a million rows takes seconds, and a forest a minute (:doc:`/how_long`). If
-# nobody asks for anything but the mean, and errors are as good, take boosting.
+# Boosting fits a million rows in seconds, and a forest takes a minute (:doc:`/how_long`).
+# If you need only the mean, and the errors are just as small, use boosting.
 
 # %%
-# Beyond the rows
-# ---------------
+# Extrapolation
+# -------------
 #
-# Outside of what was seen nothing is known. Bands widen there, as they should, but how
-# fast is a matter of assumptions and not of evidence: no calibration can judge it.
+# Nothing is known outside the range of the rows. Bands widen there, as they should, but
+# how fast is a matter of assumptions, not of evidence: no calibration can judge it.
 
 x = rng.uniform(0, 6, 800)
 y = np.sin(2 * x) + 0.2 * rng.normal(size=800)
@@ -113,4 +114,4 @@ axes.set(
 )
 
 # %%
-# All limits on one page: :doc:`/limits`. What to take instead: :doc:`/which_method`.
+# :doc:`/limits` lists all limits, and :doc:`/which_method` what to use instead.

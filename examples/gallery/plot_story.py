@@ -2,9 +2,9 @@
 How a spectral forest works, in one dimension
 =============================================
 
-Waves, leaves, a mixture, and calibrated bands: the four steps of a fit, drawn. The
-function becomes slower from left to right; the noise jumps in the middle, and is skewed: a
-target is sometimes far above the function and never far below.
+This example draws the four steps of a fit: waves, leaves, a mixture, and calibrated bands.
+The function varies more slowly from left to right. The noise jumps in the middle and is
+skewed: a target is sometimes far above the function, but never far below.
 """
 
 import matplotlib.pyplot as plt
@@ -47,9 +47,9 @@ def panel(title: str) -> Axes:
 # --------
 #
 # A Gaussian process with a stationary kernel is a regression on cosines and sines whose
-# frequencies are drawn from the kernel's spectrum. A forest draws up to a hundred of them,
-# and moves them by stochastic ascent of a bound of the likelihood to where the table wants
-# them. All leaves share these waves. Six of those that it learned:
+# frequencies are drawn from the kernel's spectrum. A forest draws up to a hundred
+# frequencies, and adapts them to the table by stochastic ascent of a bound on the
+# likelihood. All leaves share these waves. Six of those that it learned:
 
 model = SpectralForestRegressor(random_state=0).fit(X, y)
 frequencies = np.sort(np.abs(model.posterior_.shift))
@@ -64,10 +64,10 @@ for place, frequency in enumerate(frequencies[[-1, -2, -3, -5, -8, -12]]):
 # 2. Leaves
 # ---------
 #
-# Trees cut the table into leaves of a hundred rows or so, at medians: in one dimension, at
-# quantiles. In each leaf a small Bayesian regression on the waves is solved, held to that
-# of the leaves around it, with noise of its own. One tree, with bands of two deviations of
-# the noise:
+# Trees cut the table at medians into leaves of a hundred rows or so; in one dimension,
+# these are quantiles. Each leaf is a small Bayesian regression on the waves, with its own
+# noise, shrunk towards the leaves around it. One tree, with bands of two standard
+# deviations of the noise:
 
 tree = SpectralForestRegressor(n_trees=1, correct=False, random_state=0).fit(X, y)
 mean, noise = tree.predict(grid), np.sqrt(tree.noise_variance(grid))
@@ -82,10 +82,10 @@ axes.plot(grid[:, 0], mean, color=INK, lw=1.2)
 # 3. A mixture
 # ------------
 #
-# A forest has sixteen trees, of several draws of the waves. With more inputs each tree
-# cuts elsewhere, and jumps at the borders of one are inside leaves of the others; here the
-# borders are the same, and small jumps stay. Where trees agree the table says what the
-# function is; where they part, such as to the right of the last rows, nobody knows:
+# A forest has sixteen trees, from several draws of the waves. With more inputs, each tree
+# cuts elsewhere, and where one jumps the others do not; here the borders are the same, and
+# small jumps remain. Where the trees agree, the table determines the function. Where they
+# diverge, such as to the right of the last rows, nobody knows:
 
 wider = np.linspace(0, 10.6, 800)[:, None]
 axes = panel("3. Eight trees, and the mean of a forest")
@@ -98,8 +98,8 @@ axes.plot(wider[:, 0], model.predict(wider), color=INK, lw=1.5)
 axes.set(xlim=(7, 10.6))
 
 # %%
-# The distribution of a new observation is made of Student-t's around the prediction, as
-# many as rows ask for: here it has to be skewed.
+# The distribution of a new observation is a mixture of Student-t distributions around the
+# prediction, as many as the rows call for: here, it has to be skewed.
 
 one = model.predict_distribution(np.array([[7.0]]))
 values = np.linspace(-0.6, 2.6, 400)
@@ -119,9 +119,10 @@ axes.set(
 # 4. Calibrated bands
 # -------------------
 #
-# Rows that were held out while trees were fitted say how the trees' predictions become a
-# distribution that is right: how far noise differs by region, what its tails are, how far
-# apart trees are. All bands come from that one distribution, here of 50, 90 and 99 %:
+# Rows held out while the trees were fitted show how to turn the trees' predictions into
+# the right distribution: how much the noise differs between regions, what tails it has,
+# and how far apart the trees are. All bands come from that one distribution, here at 50,
+# 90 and 99 %:
 
 axes = panel("4. Calibrated bands of 50, 90 and 99 %")
 predicted = model.predict_distribution(grid)
@@ -131,7 +132,7 @@ axes.plot(grid[:, 0], predicted.mean(), color=INK, lw=1.3)
 axes.plot(grid[:, 0], truth(grid[:, 0]), color="black", lw=0.8, ls="--")
 
 # %%
-# On new rows, the shares inside these bands:
+# The shares of new rows inside these bands:
 
 X_new, y_new = draw(10_000)
 predicted = model.predict_distribution(X_new)
@@ -140,5 +141,5 @@ for level in (0.5, 0.9, 0.99):
 
 # %%
 # One more step has nothing to do here: boosted trees look for patterns in the forest's
-# errors, such as effects of single days or categories, and correct as much of them as
-# held-out rows confirm. The formulas are in :doc:`/mathematics`.
+# errors, such as effects of single days or categories, and correct them as far as held-out
+# rows confirm it. :doc:`/mathematics` has the formulas.
