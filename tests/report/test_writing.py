@@ -48,7 +48,7 @@ def test_numbers_are_those_of_a_direct_count(model, page):
     mean = model.predict(table)
     low, high = model[-1].predict_interval(model[0].transform(table), coverage=0.95).T
     share = np.mean((low <= y) & (y <= high))
-    assert f"95 % intervals held {100 * share:.1f} % of 200 rows" in page.text()
+    assert f"95 % intervals covered {100 * share:.1f} % of 200 rows" in page.text()
     assert f"{100 * share:.1f} % of 200 rows were inside their 95 % interval" in page.text()
     assert f"this model {np.sqrt(np.mean((y - mean) ** 2)):.2f} {np.mean(np.abs(y - mean)):.2f}" in page.text()
     assert f"median width of the 95 % intervals {100 * (1 - np.mean((y - mean) ** 2) / np.var(y)):.1f} %" in (
@@ -121,7 +121,7 @@ def test_says_what_the_numbers_mean(exact, tmp_path, seen, words):
     text = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text()
     assert words in text
     assert "Waves & more" in text
-    assert "ExactGPRegressor keeps no trace of learning" in text
+    assert "ExactGPRegressor keeps no record of learning" in text
 
 
 def test_is_the_same_for_the_same_model_and_rows(exact, tmp_path):

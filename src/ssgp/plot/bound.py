@@ -63,7 +63,7 @@ class BoundDisplay(Display):
         """What the picture shows, and how to read it."""
         return (
             f"The bound of the log probability of the training targets over {len(self.bounds):,} learning steps: "
-            "estimates of single steps, and their running mean. Level at the end, learning is done."
+            "estimates from single steps, and their running mean. If it levels off at the end, learning is done."
         )
 
     def draw(self, ax: "Axes") -> None:

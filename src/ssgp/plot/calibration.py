@@ -103,7 +103,7 @@ class PITDisplay(_FromPIT):
         """What the picture shows, and how to read it."""
         return (
             "Where observations fell in their predicted distributions. If these are right, 95 % of the bars end inside "
-            f"the band. A hump in the middle means too wide, high ends too narrow.{self.of_rows()}"
+            f"the band. A hump in the middle means too wide, high ends mean too narrow.{self.of_rows()}"
         )
 
     def draw(self, ax: "Axes") -> None:
@@ -143,8 +143,8 @@ class CoverageDisplay(_FromPIT):
     def caption(self) -> str:
         """What the picture shows, and how to read it."""
         return (
-            "Share of observations inside central intervals, by the share that should be there. Below the diagonal "
-            f"intervals are too narrow, above it too wide; the band is chance.{self.of_rows()}"
+            "Share of observations inside central intervals, by the share that should be there. Below the diagonal, "
+            f"intervals are too narrow, and above it too wide; the band is what chance allows.{self.of_rows()}"
         )
 
     def draw(self, ax: "Axes") -> None:
@@ -288,7 +288,7 @@ class ErrorByDeviationDisplay(_ByDeviation):
     def caption(self) -> str:
         """What the picture shows, and how to read it."""
         return (
-            f"Errors where the model is sure, and where it is not: {len(self.groups.size)} groups of rows, by "
+            f"Errors where the model is confident, and where it is not: {len(self.groups.size)} groups of rows, by "
             f"predicted deviation. On the line, errors are as large as predicted.{self.of_rows()}"
         )
 
@@ -331,7 +331,7 @@ class CoverageByDeviationDisplay(_ByDeviation):
         """What the picture shows, and how to read it."""
         return (
             f"Share of observations inside their {100 * self.level:g} % intervals, in {len(self.groups.size)} groups "
-            f"of rows from the surest to the least sure; the band is chance.{self.of_rows()}"
+            f"of rows, from the most to the least certain; the band is what chance allows.{self.of_rows()}"
         )
 
     def draw(self, ax: "Axes") -> None:

@@ -125,8 +125,8 @@ class EffectDisplay(Display):
         """What the picture shows, and how to read it."""
         ticks = "" if self.variation.scale == "category" else " Ticks at the bottom are rows."
         return (
-            f"Predicted mean, and ends of the {100 * self.coverage:g} % interval, with {self.variation.label} moved "
-            f"and all else as it is; averages over {self.rows}.{ticks}"
+            f"Predicted mean, and ends of the {100 * self.coverage:g} % interval, as {self.variation.label} varies "
+            f"and all else stays the same; averages over {self.rows}.{ticks}"
         )
 
     def draw(self, ax: "Axes") -> None:

@@ -147,8 +147,8 @@ class ImportanceDisplay(_BarDisplay):
     def caption(self) -> str:
         """What the picture shows, and how to read it."""
         return (
-            "By how much the error (RMSE) grows when an input is shuffled among the rows, so that it tells "
-            f"nothing any more. Inputs that tell the same share their importance.{self.of_rows()}{self._shown()}"
+            "By how much the error (RMSE) grows when an input is shuffled among the rows, so that it says "
+            f"nothing any more. Inputs with the same information share their importance.{self.of_rows()}{self._shown()}"
         )
 
 
@@ -211,5 +211,5 @@ class SpreadImportanceDisplay(_BarDisplay):
         """What the picture shows, and how to read it."""
         return (
             "By how much the predicted deviation changes, up or down, when an input is exchanged with another row's: "
-            f"inputs that tell how sure a prediction can be have long bars.{self.of_rows()}{self._shown()}"
+            f"inputs that decide how certain a prediction can be have long bars.{self.of_rows()}{self._shown()}"
         )

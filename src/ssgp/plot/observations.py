@@ -103,7 +103,7 @@ class IntervalDisplay(Display):
     def caption(self) -> str:
         """What the picture shows, and how to read it."""
         return (
-            "Some predictions, the lowest mean first: where the model expects an observation, and where it fell. "
+            "Some predictions, in order of their means: where the model expects an observation, and where it fell. "
             f"{self.held()} of these {len(self.y)} observations are inside their 95 % interval."
         )
 

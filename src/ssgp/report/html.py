@@ -65,6 +65,7 @@ figure text { font-family: system-ui, sans-serif !important; }
 .scroll { overflow-x: auto; } th { font-weight: 600; } th, td { vertical-align: top; }
 thead th { border-bottom: 1px solid #5b6b7a; } tbody th { font-weight: 400; } .amount { text-align: right; }
 tr.own th, tr.own td { font-weight: 600; }
+@media (max-width: 30rem) { #scores { font-size: .82rem; } #scores th, #scores td { padding-right: .35rem; } }
 @media (prefers-color-scheme: dark) {
   body { background: #14191e; color: #dfe6ec; } a { color: #8fc1ea; }
   h2, th, td { border-color: #33404c; } thead th { border-color: #8fa1b3; }
@@ -154,12 +155,12 @@ def score_table(scores: Sequence[Score], target: str) -> str:
     unit = f", in {escape(unit_of(target))}" if unit_of(target) else ""
     note = (
         f"<p>RMSE and MAE are the root mean squared and the mean absolute error of the predicted mean{unit}. MNLP and "
-        "CRPS judge the whole distribution, and lower is better: the mean negative log density of the observations, "
-        f"and the mean distance of distributions from them{unit}. 95 % cover is the share of observations inside "
-        "their 95 % interval."
+        "CRPS score the whole distribution; lower is better. They are the mean negative log density of the "
+        f"observations, and the mean distance of distributions from them{unit}. 95 % cover is the share of "
+        "observations inside their 95 % interval."
     )
     others = (
-        " Baseline and line are learned from four fifths of these rows to predict the last fifth, each with one "
+        " The baseline and the straight line predict each fifth of these rows from the other four, with one standard "
         "deviation for all rows."
     )
     lines = [list(line) for line in zip(names, *columns, strict=True)]
@@ -173,8 +174,8 @@ def coverage_sentence(predicted: PredictedRows, seen: bool | None = False) -> st
     low, high = binom.interval(0.95, n, 0.95)
     verdict = "fewer than" if held < low else "more than" if held > high else "as many as"
     return (
-        f"<p>95 % intervals held {percent(held / n)} of {predicted.description}: {verdict} intervals that are exactly "
-        f"right would ({percent(low / n)} to {percent(high / n)}, by chance). 50 % intervals held "
+        f"<p>95 % intervals covered {percent(held / n)} of {predicted.description}: {verdict} intervals that are "
+        f"exactly right would ({percent(low / n)} to {percent(high / n)}, by chance). 50 % intervals covered "
         f"{percent(held_by_half / n)}.{_small_miss(held, n)}</p>{_what_next(held, n, seen)}"
     )
 
@@ -192,7 +193,11 @@ def _coverage_class(held: int, n: int) -> str:
 
 def _small_miss(held: int, n: int) -> str:
     low, high = binom.interval(0.95, n, 0.95)
-    return " It is less than a point, and matters little." if _bearable(held, n) and not low <= held <= high else ""
+    return (
+        " The difference is less than a point, and matters little."
+        if _bearable(held, n) and not low <= held <= high
+        else ""
+    )
 
 
 def _what_next(held: int, n: int, seen: bool | None) -> str:
@@ -201,21 +206,21 @@ def _what_next(held: int, n: int, seen: bool | None) -> str:
         return ""
     if seen is not False:
         return (
-            '<p class="meaning careful"><b>What to do:</b> judge the model by rows that it was not fitted to, as '
-            "<code>ssgp fit --hold-out 0.1</code> sets aside. Of rows that it has seen, intervals may hold more or "
-            "fewer than they will.</p>"
+            '<p class="meaning careful"><b>What to do:</b> test the model on rows that it was not fitted to, which '
+            "<code>ssgp fit --hold-out 0.1</code> sets aside. On rows that it has seen, intervals may cover more or "
+            "fewer than on new ones.</p>"
         )
     first = (
-        "its intervals promise too much here. See first whether these rows differ from those of training: rows of new "
-        "users, places or machines ask for <code>fit(..., groups=)</code> or <code>ssgp fit --group</code>, later rows "
-        "for <code>fit(..., time=)</code> or <code>ssgp fit --time</code>."
+        "its intervals promise too much here. First check whether these rows differ from the training rows: for rows "
+        "of new users, places or machines, use <code>fit(..., groups=)</code> or <code>ssgp fit --group</code>, and "
+        "for later rows <code>fit(..., time=)</code> or <code>ssgp fit --time</code>."
         if held < 0.95 * n
         else "its intervals are wider than they need to be here."
     )
     return (
-        f'<p class="meaning careful"><b>What to do:</b> {first} Then correct the intervals by rows that the model has '
-        "not seen: <code>ssgp.recalibrate(model, X, y)</code>, or <code>ssgp evaluate MODEL DATA --calibrate --out "
-        "NEW</code>. Where a guarantee is asked for, conformal prediction gives one.</p>"
+        f'<p class="meaning careful"><b>What to do:</b> {first} Then correct the intervals with rows that the model '
+        "has not seen: <code>ssgp.recalibrate(model, X, y)</code>, or <code>ssgp evaluate MODEL DATA --calibrate --out "
+        "NEW</code>. If you need a guarantee, use conformal prediction.</p>"
     )
 
 
@@ -225,10 +230,10 @@ def effects_note(displays: Sequence[EffectDisplay]) -> str:
         return ""
     first = displays[0]
     return (
-        f"<p>The predicted mean, and the ends of the {100 * first.coverage:g} % interval, when one input is moved and "
-        f"all others stay as they are: averages over {escape(first.rows)}. Ticks at the bottom are rows. Each picture "
-        "has a scale of its own, that of its line: the band may leave it. Moving one input alone makes some rows that "
-        "never occur, so read inputs that go together with care, such as the length and the duration of a trip.</p>"
+        f"<p>The predicted mean, and the ends of the {100 * first.coverage:g} % interval, as one input varies and all "
+        f"others stay the same: averages over {escape(first.rows)}. Ticks at the bottom are rows. Each figure has its "
+        "own scale, chosen for its line, and the band may leave it. Varying one input alone creates rows that never "
+        "occur, so take care with inputs that go together, such as the length and the duration of a trip.</p>"
     )
 
 
@@ -237,8 +242,8 @@ def uncertainty_note(displays: Sequence[UncertaintyDisplay]) -> str:
     if not displays:
         return ""
     return (
-        "<p>Mean predicted deviation by the inputs that tell most of it, in bins of about equally many rows or by "
-        f"category, on one scale; the thin line is the mean of all {escape(displays[0].rows)}.</p>"
+        "<p>Mean predicted deviation by the inputs that say most about it, in bins of about equally many rows or by "
+        f"category, all on one scale; the thin line is the mean of all {escape(displays[0].rows)}.</p>"
     )
 
 
@@ -248,7 +253,7 @@ def target_sentence(y: Array, target: str) -> str:
     mean, deviation = quantity(float(y.mean())), quantity(float(y.std()))
     return (
         f"<p>The target, {escape(target)}, has mean {mean} and deviation {deviation}; "
-        f"it goes from {low} to {high}, half of it from {quarter} to {three}, its median is {middle}.</p>"
+        f"it ranges from {low} to {high}, its middle half from {quarter} to {three}, and its median is {middle}.</p>"
     )
 
 
@@ -265,7 +270,7 @@ def learning_sentence(model: Any) -> str:  # noqa: ANN401
     regressor = original(steps_of(model)[-1])
     if len(getattr(regressor, "bound_trace_", ())):
         return ""
-    return f"<p>{type(regressor).__name__} keeps no trace of learning.</p>"
+    return f"<p>{type(regressor).__name__} keeps no record of learning.</p>"
 
 
 def settings_table(summary: dict[str, Any]) -> str:
@@ -278,7 +283,7 @@ def settings_table(summary: dict[str, Any]) -> str:
     return (
         '<div class="figures">'
         + _table("settings-given", "Settings", ["setting", "value"], settings, numeric=False)
-        + _table("settings-found", "What came of them", ["fitted", "value"], fitted, numeric=False)
+        + _table("settings-found", "Fitted values", ["fitted", "value"], fitted, numeric=False)
         + f"</div><p>{escape(listed)}; Python {platform.python_version()}.</p>"
     )
 

@@ -41,7 +41,7 @@ class TargetDisplay(Display):
         """What the picture shows, and how to read it."""
         hidden = len(self.y) - len(self.inside())
         beyond = f" Outside the picture: {hidden:,}." if hidden else ""
-        return f"What there is to predict; the line is at the mean.{self.of_rows()}{beyond}"
+        return f"The targets; the line is at their mean.{self.of_rows()}{beyond}"
 
     def draw(self, ax: "Axes") -> None:
         """Draw bars, and a line at the mean."""
