@@ -71,6 +71,13 @@ def test_of_kept_rows_are_about_those_of_the_rows(pipeline):
         ssgp.importances(last)
 
 
+def test_of_one_kept_row_ask_for_others():
+    table, y = mixed_rows()
+    model = small_forest(encoder=ssgp.TableEncoder(kept_rows=1), max_iter=3).fit(table, y)
+    with pytest.raises(ValueError, match="X is needed: the model keeps a training row alone"):
+        ssgp.importances(model)
+
+
 def test_a_row_alone_has_none(X):
     with pytest.raises(ValueError, match="X has 1 row: columns are exchanged between rows"):
         ssgp.importances(Known(), X[:1])

@@ -96,7 +96,9 @@ def _whole_importances(path: str) -> dict[str, Any]:
     try:
         model = load(path)
         encoder = encoder_of(model)
-        if encoder is None or encoder.donors is None or isinstance(steps_of(model)[-1], TableEncoder):
+        if encoder is None or isinstance(steps_of(model)[-1], TableEncoder):
+            return {}
+        if encoder.donors is None or len(encoder.donors.rows) < 2:
             return {}
         found = importances(model)
     except (SavedModelError, OSError):

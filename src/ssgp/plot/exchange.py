@@ -113,12 +113,13 @@ def _importances_of_kept_rows(model: Any, random_state: int) -> Importances:  # 
     """Importances by the training rows that the encoder of a model keeps."""
     check_is_fitted(model)
     encoder = encoder_of(model)
-    if encoder is None or encoder.donors is None:
+    rows = None if encoder is None or encoder.donors is None else encoder.donors.rows
+    if encoder is None or rows is None or len(rows) < 2:
         raise ValueError(
-            "X is needed: the model keeps no training rows. Models keep some of tables that they encode, "
-            "unless kept_rows of their encoder is 0"
+            f"X is needed: the model keeps {'no training rows' if rows is None else 'a training row alone'}. Models "
+            "keep some of tables that they encode, unless kept_rows of their encoder is 0"
         )
-    rows, columns = encoder.donors.rows, np.array(encoder.feature_columns())
+    columns = np.array(encoder.feature_columns())
 
     def exchange(name: str, other: Indices) -> Distribution:
         return predict_encoded(model, np.where(columns == name, rows[other], rows))
