@@ -42,26 +42,26 @@ def _regressor(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
     has_columns=False,
 )
 class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, BaseEstimator):
-    """A fitted regressor whose predictive distributions are corrected on rows held out.
+    """A fitted regressor whose predictive distributions are corrected with held-out rows.
 
-    Every distribution is moved by one number, stretched below its mean by a second and above it by a third, and given
-    heavier tails by a fourth. The first is the mean error of the held-out rows (weighted by the inverse of their
+    One number shifts every distribution, a second and a third stretch it below and above its mean, and a fourth makes
+    its tails heavier. The first is the mean error of the held-out rows (weighted by the inverse of their
     deviations), and the others maximise the probability of these rows. Quantiles do not cross, densities integrate to
     one (with a step near the mean where the two factors differ), and the mean is the regressor's plus the shift.
-    Corrected are a bias, intervals that are too narrow or too wide as a whole or on one side, and tails that are too
-    light. Errors that depend on the inputs are not corrected.
+    This corrects a bias, intervals that are too narrow or too wide as a whole or on one side, and tails that are too
+    light. It does not correct errors that depend on the inputs.
 
     Parameters
     ----------
     regressor : regressor of this library
-        Fitted; it stays as it is. `recalibrate` takes pipelines as well.
+        Fitted; it is not changed. `recalibrate` accepts pipelines as well.
 
     Attributes
     ----------
     recalibration_ : Recalibration
         The four numbers: `shift` in the target's units, the factors `below` and `above`, and the degrees of freedom
-        `dof` (10,000 where tails are unchanged). Where the regressor has a `target_map_`, they are of the mapped
-        target: what is corrected is mapped back, and nothing is beyond the ends.
+        `dof` (10,000 if tails are unchanged). If the regressor has a `target_map_`, they apply to the mapped target:
+        what is corrected is mapped back, and stays within the ends.
     n_recalibration_rows_ : int
         Number of rows they were learned from, at most 10,000 drawn at random.
     n_features_in_, feature_names_in_

@@ -53,7 +53,7 @@ class DistributionRegressor(ABC):
         X : array-like of shape (n, d)
             Inputs.
         return_std : bool, default=False
-            Whether to return deviations too.
+            Whether to return standard deviations too.
         **keywords
             Keywords of `predict_distribution`, for regressors that have any.
 
@@ -90,7 +90,7 @@ class DistributionRegressor(ABC):
         Returns
         -------
         array of shape (n, k)
-            Quantiles, which never cross: all are of one distribution.
+            Quantiles, which never cross, since all come from one distribution.
         """
         levels = check_levels(quantiles, "quantiles")
         return np.concatenate(map_distributions(self, X, lambda part, _: part.quantile(levels), **keywords))
@@ -103,7 +103,7 @@ class DistributionRegressor(ABC):
         X : array-like of shape (n, d)
             Inputs.
         coverage : float, default=0.95
-            Probability of the interval.
+            Probability that the interval covers.
         **keywords
             Keywords of `predict_distribution`, for regressors that have any.
 
@@ -122,7 +122,7 @@ class DistributionRegressor(ABC):
         return np.concatenate(map_distributions(self, X, lambda part, rows: part.logpdf(target[rows]), **keywords))
 
     def cdf(self, X: ArrayLike, y: ArrayLike, **keywords: Any) -> Array:  # noqa: ANN401
-        """Predictive probabilities of an observation at most y (n,) at X (n, d), shape (n,)."""
+        """Predictive probabilities that an observation is at most y (n,) at X (n, d), shape (n,)."""
         check_is_fitted(self)
         target = check_target(y, X)
         return np.concatenate(map_distributions(self, X, lambda part, rows: part.cdf(target[rows]), **keywords))

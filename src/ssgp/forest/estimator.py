@@ -53,87 +53,89 @@ __all__ = ["SpectralForestRegressor"]
 class SpectralForestRegressor(CallbackSupportMixin, TableRegressor):
     """Forest of local sparse spectrum Gaussian processes.
 
-    Spectral frequencies and lengthscales are learned once, by stochastic ascent of a bound of the
-    likelihood of local models. Balanced randomised trees, grown in the learned metric, then cut the rows into
-    leaves; every leaf has a Bayesian model of its own on the shared features, with its own noise, shrunk
-    towards its ancestors'. A row is predicted by the mixture of its leaves' Student-t's, calibrated on
-    rows that were held out, and corrected where boosted trees find a pattern in its errors. Nothing needs tuning.
+    Spectral frequencies and lengthscales are learned once, by stochastic ascent of a bound on the likelihood of local
+    models. Balanced randomised trees, grown in the learned metric, then cut the rows into leaves. Every leaf has its
+    own Bayesian model on the shared features, with its own noise, shrunk towards those of its ancestors. The
+    prediction for a row is the mixture of the Student-t distributions of its leaves, calibrated on held-out rows and
+    corrected where boosted trees find a pattern in its errors. Nothing needs tuning.
 
     Parameters
     ----------
     n_trees : int or "auto", default="auto"
-        Number of trees; by default 16, and 8 from 100,000 rows.
+        Number of trees; by default 16, or 8 from 100,000 rows on.
     n_frequencies : int or "auto", default="auto"
         m, the number of frequencies; by default one per 20 rows, from 30 to 100.
     leaf_size : int or "auto", default="auto"
-        Rows of the smallest leaves that are considered (the held-out rows choose among leaves of one, four and
-        sixteen times the size). By default as small as keeps the model at half the size of the table,
-        or at 4 MB where that is more, within a quarter of `max_memory`; at least 20.
+        Number of rows in the smallest leaves to consider (held-out rows choose among leaves of one, four and sixteen
+        times that size). By default as small as possible while the model takes no more than half the size of the
+        table, or 4 MB if that is more, and no more than a quarter of `max_memory`; at least 20.
     kernel : {"squared-exponential", "matern-5/2", "matern-3/2", "matern-1/2", "auto"}, \
 default="squared-exponential"
-        Spectrum from which the frequencies come, from smooth functions to rough ones; ``"auto"`` takes
-        the one of the highest bound after a short run of each.
+        Spectrum that the frequencies come from, from smooth functions to rough ones; ``"auto"`` uses the one with the
+        highest bound after a short run of each.
     shrink : bool, default=True
         Whether leaves are shrunk towards their ancestors.
     average_prunings : bool
-        Without effect; it will be removed in ssgp 0.2.
+        Has no effect; will be removed in ssgp 0.2.
     n_sketches : int or "exact", default=1
-        Random projections kept of a leaf's covariance; ``"exact"`` keeps all of it, in (2m + 1 + d)^2 numbers,
-        about a hundred times the memory of the whole model at its default sizes, which `max_memory` does not count.
+        Number of random projections to keep of a leaf's covariance; ``"exact"`` keeps all of it, as (2m + 1 + d)^2
+        numbers. With default sizes, that takes about a hundred times the memory of the whole model, which
+        `max_memory` does not count.
     correct : bool, default=True
-        Whether boosted trees, fitted to the errors of trees on rows they left out, correct the errors that leaves have
-        in common: effects of a day or a category that have too few rows in any one leaf. How much of the correction
-        is applied, if any, is decided by rows that were held out.
+        Whether boosted trees, fitted to the errors of trees on rows they left out, correct errors that leaves have in
+        common: effects of a day or a category with too few rows in any one leaf. Held-out rows decide how much of the
+        correction is applied, if any.
     max_iter : int or "auto", default="auto"
-        Upper limit of the learning steps; 1,500 by default, of which most small tables take 300 to 800.
+        Maximum number of learning steps; by default 1,500, of which most small tables take 300 to 800.
     tol : float or None, default=0.005
-        Each of two rounds of learning, of at most a third and two thirds of `max_iter`, winds down when the bound has
-        not risen by so many nats per row for 50 steps, or for up to 200 where there are many blocks of rows. That is
-        looked for every 25 steps in the first three fifths of the round. None for never: all steps are taken, as they
-        are on tables of 100,000 rows and more.
+        Learning has two rounds, of at most a third and two thirds of `max_iter` steps. A round winds down once the
+        bound has not risen by this many nats per row for 50 steps, or for up to 200 if there are many blocks of rows;
+        that is checked every 25 steps in the first three fifths of the round. With None, and on tables of 100,000
+        rows or more, all steps are taken.
     learning_rate : float, default=0.04
-        Step size of Adam; up to 100,000 rows, steps of lengthscales and noise are up to ten times as long where
+        Step size of Adam. Up to 100,000 rows, steps of lengthscales and noise are up to ten times as long where
         gradients agree.
     max_time : float or None, default=None
-        Seconds that `fit` should take at most: fewer steps and trees are made to fit. Answers then
-        depend on the machine's speed.
+        Time limit for `fit` in seconds: it takes fewer steps and fits fewer trees to stay within it. Results then
+        depend on the speed of the machine.
     max_memory : float, str or "auto", default="auto"
-        Bytes that `fit` may take besides the table it is given and a copy of it in float32, as a number or as in
-        ``"4GB"`` or ``"512MiB"``; 2 GiB by default, and at least 64 MiB; for tables of more than 300 columns at least
-        about 32 bytes for each of their values, of which 640 MiB are always enough. Where they are few, there are
-        fewer frequencies and fewer trees are fitted at the same time; what needs more is refused. Frequencies are
-        learned and trees grown on a random sample of at most an eighth of it, or 4,000,000 rows; all rows fill the
-        leaves. `fit_batches` keeps to it whatever the number of rows.
+        Bytes that `fit` may use in addition to the given table and a copy of it in float32, as a number or as in
+        ``"4GB"`` or ``"512MiB"``. By default 2 GiB, and at least 64 MiB; for tables of more than 300 columns at least
+        about 32 bytes for each of their values, of which 640 MiB are always enough. With little memory, there are
+        fewer frequencies, and fewer trees are fitted at the same time; a fit that needs more is refused. Frequencies
+        are learned and trees are grown on a random sample of at most an eighth of it, or 4,000,000 rows; all rows fill
+        the leaves. `fit_batches` keeps to the limit whatever the number of rows.
     keep_rows : bool or "auto", default="auto"
-        Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them where
-        they take less than 4 MB, or where the first call is `partial_fit`.
+        Whether to keep the training rows (in float32), which `partial_fit` needs. ``"auto"`` keeps them if they take
+        less than 4 MB, or if the first call is `partial_fit`.
     encoder : "auto", TableEncoder or None, default="auto"
-        What makes numbers of a data frame's columns: by default a `TableEncoder`, where they are not all numbers, or
-        some are missing. One with settings of its own is used for all rows, and None for none.
+        What turns the columns of a data frame into numbers: by default a `TableEncoder`, if they are not all numbers or
+        some are missing. An encoder with your own settings is always used, and None means no encoder.
     target : {"auto", "any", "positive", "non-negative", "count"} or pair of numbers, default="auto"
-        What targets are, besides numbers (docs/targets.md): positive, zero or positive, the numbers 0, 1, 2, ..., or
-        within the bounds of a pair such as ``(0, 100)``. No prediction is beyond, and the forest learns a map of the
-        target that suits: of positive ones, a logarithm below some scale, chosen by held-out rows. ``"auto"`` does so
-        where all targets are positive and rows held out are clearly more probable then; ``"any"`` never does.
+        What targets can be (docs/targets.md): any numbers, positive ones, zero or positive ones, the counts 0, 1, 2,
+        ..., or numbers within the bounds of a pair such as ``(0, 100)``. Predictions keep to that, and the forest
+        learns a suitable map of the target: for positive ones, a logarithm below some scale that held-out rows choose.
+        ``"auto"`` does so if all targets are positive and that makes held-out rows clearly more probable; ``"any"``
+        never does.
     atoms : "auto", None, number or list of numbers, default="auto"
-        Values of the target that have a probability of their own (docs/targets.md), such as zero where many have spent
-        nothing: boosted trees say how probable they are, and the forest is of the other rows. ``"auto"`` looks at
-        values that a tenth of all rows or more have, and three times as many as any other value, and takes them where
-        rows held out have a lower CRPS then; None never does.
+        Values of the target that have a probability of their own (docs/targets.md), such as zero if many people spent
+        nothing: boosted trees predict how probable they are, and the forest is fitted to the other rows. ``"auto"``
+        tries values that at least a tenth of the rows share, and three times as many as any other value, and uses them
+        if that gives held-out rows a lower CRPS. None means no atoms.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last frequencies.
+        Whether `fit` continues from the last frequencies.
     device : str, default="cpu"
-        What fits and predicts: ``"cpu"``, ``"cuda"`` for a GPU (``"cuda:1"`` for the second one) or ``"auto"`` for a
-        GPU where there is one (docs/gpu.md). It needs the extra ``ssgp[gpu]``. Files do not keep it: a model of either
-        predicts on the other.
+        Where to fit and predict: ``"cpu"``, ``"cuda"`` for a GPU (``"cuda:1"`` for the second one) or ``"auto"`` for a
+        GPU if there is one (docs/gpu.md). GPUs need the extra ``ssgp[gpu]``. Saved files do not keep the device: a
+        model fitted on either predicts on the other.
     n_jobs : int or None, default=-1
-        Cores, all of the machine's by default. The answer does not depend on it. Four or more fit the trees of a
-        large table in memory in processes, which end after a minute without work; within
-        ``joblib.parallel_config(backend="threading")`` they are threads, which keep fewer cores busy.
+        Number of cores; by default all. Results do not depend on it. With four or more, the trees of a large table in
+        memory are fitted in processes, which end after a minute without work; within
+        ``joblib.parallel_config(backend="threading")`` they are fitted in threads, which keep fewer cores busy.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Random seed.
     verbose : int, default=0
-        1 prints about ten lines of learning and one per tree, 2 a hundred.
+        1 prints about ten lines while learning and one per tree, 2 a hundred.
 
     Attributes
     ----------
@@ -142,8 +144,8 @@ default="squared-exponential"
     lengthscale_ : array of shape (d,)
         Learned lengthscales in the units of the inputs.
     feature_importances_ : array of shape (d,)
-        How much of the correlation of two random training rows under a squared exponential kernel, whatever `kernel`
-        is, is lost by exchanging one input, ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))``, scaled to sum to one.
+        How much correlation two random training rows lose, under a squared exponential kernel whatever `kernel` is,
+        when one input is exchanged: ``1 - mean exp(-(x_j - x'_j)^2 / (2 l_j^2))``, scaled to sum to one.
     kernel_ : str
         The kernel.
     n_frequencies_, n_trees_, n_leaves_ : int
@@ -151,25 +153,25 @@ default="squared-exponential"
     leaf_size_ : float
         Mean number of rows in a leaf.
     calibration_ : Calibration
-        Calibration by the held-out rows.
+        Calibration from the held-out rows.
     corrected_share_ : float
         How much of the boosted trees' correction is applied, from 0 to 1.
     n_rows_ : int
-        Training rows of the trees: without those at atoms; those that repeat each other exactly, and were not given as
-        groups, are one.
+        Number of training rows of the trees, without those at atoms; rows that repeat each other exactly count as one,
+        unless groups were given.
     n_iter_ : int
         Learning steps taken.
     bound_trace_ : array of shape (n_steps,)
-        Stochastic estimates of the bound of the local models' log p(y), in nats per row; of a target that is mapped,
-        those of its map.
+        Stochastic estimates of the bound on the local models' log p(y), in nats per row; for a mapped target, those on
+        the mapped scale.
     target_kind_ : {"any", "positive", "non-negative", "count", "bounded"}
-        What targets are, as given or found.
+        What targets can be, as given or detected.
     target_map_ : SoftLog, Logit or None
-        The map of the target, None where it is learned as it is.
+        The map of the target; None if it is learned as it is.
     atoms_ : array of shape (k,)
-        Values with probabilities of their own, ascending; none where there are no atoms.
+        Values with probabilities of their own, ascending; empty if there are none.
     encoder_ : TableEncoder or None
-        Encoder of the rows, None where they are numbers as they are. Attributes of the inputs, d of them, are then of
+        Encoder of the rows; None if they are used as they are. With an encoder, the attributes of shape (d,) describe
         its features (``encoder_.get_feature_names_out()``).
     n_features_in_, feature_names_in_
         Number and names of the columns of the table.
@@ -301,27 +303,28 @@ default="squared-exponential"
     ) -> Self:
         """Learn the frequencies and fit the trees.
 
-        Ctrl-C while frequencies are learned or trees fitted ends that early and leaves a usable model.
+        Ctrl-C while frequencies are learned or trees are fitted ends the fit early and leaves a usable model.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Inputs: an array of numbers, or a pandas, polars or Arrow table of any columns (docs/tables.md).
+            Inputs: an array of numbers, or a pandas, polars or Arrow table with any columns (docs/tables.md).
         y : array-like of shape (n,)
             Targets.
         sample_weight : array-like of shape (n,), optional
             How many rows each row counts for: see "Weights" in docs/mathematics.md.
         groups : array-like of shape (n,), optional
-            Labels of rows that belong together: a user's, a hotel's, a machine's. Intervals are then calibrated for
-            rows of groups that `fit` has not seen, for each is held out as a whole. They are no inputs. By default
-            rows that repeat each other exactly, inputs and target, are one row.
+            Labels of rows that belong together, such as users, hotels or machines. Each group is held out as a whole,
+            so intervals are calibrated for rows of groups that `fit` has not seen. Labels are not inputs. Without
+            groups, rows that repeat each other exactly, inputs and target, count as one row.
         time : array-like of shape (n,), optional
-            When each row was: datetimes, dates, or numbers that grow. Intervals are then calibrated for rows that come
-            later: each of the last three tenths of the rows is held out of trees of the rows before it. It is no
-            input, and not given beside `groups`.
+            When each row was recorded: datetimes, dates, or increasing numbers. Intervals are then calibrated for rows
+            that come later: each of the last three tenths of the rows is predicted by trees fitted to the rows before
+            it. Times are not inputs, and cannot be combined with `groups`.
         checkpoint : path-like, optional
-            Folder to keep finished parts in: the frequencies, then every tree. The same call goes on from there after
-            it was killed at any moment, to the same model. One fit at a time may use it; it is for you to delete.
+            Folder to keep finished parts in: the frequencies, then every tree. If the process is killed at any moment,
+            the same call continues from there, to the same model. Only one fit at a time may use the folder, and
+            deleting it is up to you.
 
         Returns
         -------
@@ -343,22 +346,22 @@ default="squared-exponential"
     ) -> Self:
         """Fit to a table larger than memory, given in parts.
 
-        The model is the one that `fit` makes of the same rows in the same order. They are read once, into a file that
-        vanishes afterwards, and from there once per tree: it takes 8 bytes per number, and half as much again
-        for each thread. Memory is set by `max_memory`, up to about 10^9 rows at its default. A table that has to be
-        encoded is read three times more: to see that, to count its rows and to fit the encoder to a sample of them.
+        The model is the same as that of `fit` with these rows in this order. The rows are read once, into a temporary
+        file, and from there once per tree; the file takes 8 bytes per number, and half as much again for each thread.
+        Memory is limited by `max_memory`, up to about 10^9 rows at its default. A table that needs encoding is read
+        three more times: to find that out, to count its rows, and to fit the encoder to a sample of them.
 
         Parameters
         ----------
         batches : iterable of (X, y, sample_weight, groups, time), or function that returns one
-            Parts of the table, as `fit` takes them: two to five things, None where there are none. Where they have to
-            be encoded, a function (or a list): an iterator can be read only once.
+            Parts of the table, as `fit` takes them: two to five items, None for those you do not have. If they need
+            encoding, pass a function (or a list), because an iterator can be read only once.
         n_rows : int, optional
-            Rows of all batches together, where they have to be encoded and you know it: they are not counted then.
+            Number of rows of all batches together, if you know it: rows that need encoding are then not counted.
         folder : path-like, optional
-            Where the file goes; by default to the system's folder for temporary files.
+            Where to put the file; by default in the system's folder for temporary files.
         checkpoint : path-like, optional
-            As in `fit`; rows are read again.
+            As in `fit`; the rows are read again.
 
         Returns
         -------
@@ -447,8 +450,8 @@ default="squared-exponential"
     ) -> Self:
         """Add rows: they enter the sums of their leaves exactly, as if they had been there all along.
 
-        The first call is `fit` with ``keep_rows=True``. Later ones keep units, trees, correction and calibration, and
-        fill the leaves anew, which is one pass over all rows per tree: prefer a few large calls to many small ones.
+        The first call is `fit` with ``keep_rows=True``. Later calls keep units, trees, correction and calibration, and
+        refill the leaves, with one pass over all rows per tree: prefer a few large calls to many small ones.
 
         Parameters
         ----------
@@ -459,8 +462,8 @@ default="squared-exponential"
         sample_weight : array-like of shape (n,), optional
             How many rows each new row counts for: see "Weights" in docs/mathematics.md.
         n_steps : int, default=0
-            Learning steps to go on with, on all rows. Frequencies then change, and the trees
-            are grown and fitted anew. Not after a fit with `groups` or `time`, of which nothing is kept.
+            Further learning steps, on all rows. They change the frequencies, and the trees are grown and fitted again.
+            Not possible after a fit with `groups` or `time`, because models keep no labels.
 
         Returns
         -------
@@ -508,10 +511,10 @@ default="squared-exponential"
 
         Returns
         -------
-        StudentMixture, or FilledDistribution where rows have values that fit never saw
-            A distribution for each row, in the target's units. Where there is a `target_map_`, it is the
-            MappedDistribution of such a one, or, of counts, a CountDistribution; where there are `atoms_`, an
-            AtomDistribution, which has one of these for the rest.
+        StudentMixture, or FilledDistribution if rows have values that fit never saw
+            A distribution for each row, in the target's units. With a `target_map_`, it is a MappedDistribution of
+            these or, for counts, a CountDistribution. With `atoms_`, it is an AtomDistribution, which has one of these
+            for the rest.
         """
         rows = self._checked(X)
         return self._predictions.distribution(rows)
@@ -519,8 +522,8 @@ default="squared-exponential"
     def noise_variance(self, X: ArrayLike) -> Array:
         """Variance of the noise in the region of each row of X (n, d), shape (n,), in squared target units.
 
-        Where the target is mapped, it is that of the map, times the squared slope of the target at the prediction.
-        Where it has atoms, it is that of targets elsewhere.
+        For a mapped target, it is the variance on the mapped scale, times the squared slope of the target at the
+        prediction. With atoms, it is that of the targets elsewhere.
         """
         rows = self._checked(X)
         return self._predictions.noise_variance(rows)

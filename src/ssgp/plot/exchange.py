@@ -60,20 +60,20 @@ def importances(
 ) -> Importances:
     """How much predicted means and deviations depend on each column of a table.
 
-    Each column in turn is exchanged with that of another row, and the rows are predicted again: of the whole model, its
-    corrections included, and of the user's columns, whatever features an encoder makes of each. A change of zero says
-    that predictions do not depend on a column. Columns that tell the same share their importance, and exchanged rows
-    may be such as there are none.
+    In each column in turn, every row gets the value of another row, and the rows are predicted again. This covers the
+    whole model, its corrections included, and the columns of your table, whatever features an encoder makes of them.
+    A change of zero means that predictions do not depend on a column. Columns with the same information share their
+    importance, and exchanging values can create rows that never occur.
 
     Parameters
     ----------
     model : regressor or Pipeline
         Any regressor of the library, or a pipeline that ends with one; fitted.
     X : array-like of shape (n, d), optional
-        Rows as the model takes them: some of those it was fitted to, or others. No targets are needed. By default the
-        training rows that the model's encoder keeps, if there are any.
+        Rows as the model takes them, from its training rows or others. No targets are needed. By default the training
+        rows that the model's encoder keeps, if there are any.
     max_rows : int, default=2000
-        Most rows to use; of larger tables so many are drawn at random.
+        Maximum number of rows to use; from larger tables, this many are drawn at random.
     feature_names : sequence of str, optional
         Names of the columns of an array.
     random_state : int, default=0

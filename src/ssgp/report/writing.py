@@ -87,29 +87,29 @@ def write_report(
     day: date | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> None:
-    """Write a page that shows what a model learned and how far it can be believed.
+    """Write a page on what a model learned and how reliable it is.
 
-    It is one HTML file with all figures in it, which asks for nothing and runs no code: it can be mailed, printed and
-    kept. The same model and rows give the same page on the same day.
+    A single HTML file with all figures in it, which loads nothing and runs no code: you can mail, print and keep it.
+    The same model and rows give the same page on the same day.
 
     Parameters
     ----------
     model : regressor or Pipeline
         Any regressor of the library, or a pipeline that ends with one; fitted.
     X : array-like of shape (n, d)
-        Inputs, as the model takes them; best rows that it has not seen.
+        Inputs, as the model takes them; preferably rows that it has not seen.
     y : array-like of shape (n,)
         Targets of the rows.
     path : path-like
-        File to write; one that is there is replaced once the new one is whole.
+        File to write; an existing one is replaced once the new one is complete.
     title : str, optional
-        Title of the page; by default it asks how well the target is predicted.
+        Title of the page; by default "How well (target) is predicted".
     target : str, optional
         The target's name, with its unit in brackets at the end: ``"arrival delay (minutes)"``. By default the name of
-        `y`, where it has one.
+        `y`, if it has one.
     seen_in_training : bool, optional
-        Whether the model was fitted to these rows. The page says what its numbers mean then, and that nobody
-        knows where it is not given.
+        Whether the model was fitted to these rows. The page says what its numbers mean in either case, and asks to
+        be told if this is not given.
     feature_names : sequence of str, optional
         Names of the columns where X is an array.
     max_rows : int, default=20_000
