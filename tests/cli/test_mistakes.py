@@ -72,6 +72,11 @@ class TestMistakes:
                 "in 'latin.csv' cannot be read: the text is not UTF-8; save the file as",
             ),
             (
+                ["utf16.csv", "--target", "y"],
+                1,
+                "'utf16.csv' cannot be read as CSV: the text is UTF-16; save the file as",
+            ),
+            (
                 ["latin_values.csv", "--target", "y"],
                 1,
                 "not UTF-8, or other bytes; save it as UTF-8, or leave it out: --",
@@ -96,6 +101,7 @@ class TestMistakes:
         Path("table.xlsx").write_text("")
         Path("weights.csv").write_text("east,height,w\n1,,\n1,2,3\n2,3,-1\n3,4,\n")
         Path("shares.csv").write_text("x,y,w\n" + "".join(f"{i},{i % 3},0.05\n" for i in range(20)))
+        Path("utf16.csv").write_bytes("x,y\n1,2\n3,4\n".encode("utf-16"))
         Path("latin.csv").write_bytes("größe,y\n1,2\n3,4\n".encode("latin-1"))
         Path("latin_values.csv").write_bytes("ort,y\nKöln,2\nBonn,4\n".encode("latin-1"))
         Path("infinite.csv").write_text("x,y\n1,\ninf,2\n3,4\n")

@@ -16,6 +16,13 @@ from command_line import SMALL_SSGP, predicted, run
 from devices import DEVICE
 
 
+def _as_text(path):
+    """A CSV file whose columns are text."""
+    names = path.read_text(encoding="utf-8").splitlines()[0].replace('"', "").split(",")
+    types = dict.fromkeys(names, pa.string())
+    return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types))
+
+
 class TestPredict:
     @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".arrow"])
     def test_the_file_holds_what_python_predicts(self, suffix, folder, model):
@@ -138,6 +145,21 @@ class TestPredict:
         with pytest.warns(UserWarning, match="'colour' in 2 of 2"):
             expected = model.predict(rows)
         np.testing.assert_allclose(predicted(path)["mean"], expected, rtol=1e-12)
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    def test_codes_that_the_model_takes_for_numbers_are_kept_as_text(self, suffix, tmp_path):
+        codes = ["007", " 12", "0120", "NA", ""] * 12
+        rows = "".join(f"{i % 7},{code},{i / 2},{i}\n" for i, code in enumerate(codes))
+        (tmp_path / "t.csv").write_text(f"a,code,size,y\n{rows}", encoding="utf-8")
+        arguments = ("--target", "y", "--model", "ssgp", *SMALL_SSGP, "--out", tmp_path / "m")
+        assert run("fit", tmp_path / "t.csv", *arguments)[0] == 0
+        out = [tmp_path / f"{name}{suffix}" for name in ("kept", "without")]
+        for path, keep in zip(out, ("code,size", ""), strict=True):
+            assert run("predict", tmp_path / "m", tmp_path / "t.csv", "--keep", keep, "--out", path)[0] == 0
+        kept, without = pa.table(pq.read_table(out[0])) if suffix == ".parquet" else _as_text(out[0]), predicted(out[1])
+        assert kept["code"].to_pylist() == codes
+        assert [float(size) for size in kept["size"].to_pylist()] == [i / 2 for i in range(60)]
+        np.testing.assert_array_equal([float(mean) for mean in kept["mean"].to_pylist()], without["mean"])
 
     @pytest.mark.parametrize("zone", ["", "Z"])
     def test_times_with_nanoseconds(self, zone, tmp_path):

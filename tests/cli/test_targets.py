@@ -33,6 +33,12 @@ def test_an_example_is_given(column, message):
         numeric_values(pa.chunked_array([column]), "y")
 
 
+def test_one_kind_of_text_among_numbers_may_stand_for_missing_values():
+    column = pa.chunked_array([pa.array([*map(str, range(12)), "?", "?"])])
+    with pytest.raises(CommandError, match=r"it has to hold numbers; in CSV files --na '\?' takes it for missing$"):
+        numeric_values(column, "y")
+
+
 def test_text_that_reads_as_numbers_is_these():
     column = pa.chunked_array([pa.array(["$1,200", "", None, "$7.5"])])
     np.testing.assert_array_equal(numeric_values(column, "y"), [1200.0, np.nan, np.nan, 7.5])

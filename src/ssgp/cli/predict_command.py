@@ -13,7 +13,7 @@ from ssgp.cli.cluster_tables import check_shareable
 from ssgp.cli.clusters import CLUSTER_WORDS, ClusterChoice
 from ssgp.cli.columns import check_column, split_names
 from ssgp.cli.errors import CommandError, WrongUsage, one_line
-from ssgp.cli.kept_types import holds_types, kept_types
+from ssgp.cli.kept_types import codes_of, holds_types, kept_types
 from ssgp.cli.output import Output, amount, duration
 from ssgp.cli.output_paths import check_not_an_input, check_not_standard_output
 from ssgp.cli.predicted_tables import PredictedColumns, TablePredictor, no_rows
@@ -69,8 +69,9 @@ def predict_command(options: PredictOptions, output: Output) -> int:
     if not with_types:
         # Times that are written to text as they were read from it.
         read_as |= {name: pa.string() for name in kept if pa.types.is_timestamp(source.types.get(name, pa.string()))}
-    source = source.with_types({**source.types, **read_as})
-    predict = TablePredictor(predictor, kept, types, predictions)
+    codes = codes_of(source, [name for name in kept if name in predictor.inputs])
+    source = source.with_types({**source.types, **read_as, **dict.fromkeys(codes, pa.string())})
+    predict = TablePredictor(predictor, kept, types, predictions, codes)
     started = time.perf_counter()
     n_rows = (_write_on_cluster if options.cluster.given else _write)(predict, source, options, output)
     seconds = time.perf_counter() - started

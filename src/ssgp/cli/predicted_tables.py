@@ -1,6 +1,6 @@
 """What ``ssgp predict`` writes of rows: columns that are kept, and predictions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ssgp._utils.arrays import Array
 from ssgp.cli.errors import CommandError
+from ssgp.cli.kept_types import Codes
 from ssgp.cli.predictor import Predictor
 from ssgp.distributions.base import Distribution
 from ssgp.distributions.regressor import map_distributions
@@ -75,12 +76,15 @@ class TablePredictor:
         Types of those that the table has as others.
     predictions : PredictedColumns
         What is predicted.
+    codes : dict of Codes
+        Columns that are kept as text, and that the model takes for numbers.
     """
 
     predictor: Predictor
     kept: list[str]
     types: Types
     predictions: PredictedColumns
+    codes: dict[str, Codes] = field(default_factory=dict)
 
     @property
     def read(self) -> list[str]:
@@ -95,9 +99,15 @@ class TablePredictor:
     def __call__(self, batch: pa.Table) -> pa.Table:
         """What is written of some rows."""
         with self.predictor.column_names_in_errors():
-            columns = self.predictions(self.predictor.regressor, self.predictor.encode(batch))
+            columns = self.predictions(self.predictor.regressor, self.predictor.encode(self._in_numbers(batch)))
         beside = [_typed(batch[name], self.types.get(name)) for name in self.kept]
         return pa.table([*beside, *map(pa.array, columns)], names=self.written)
+
+    def _in_numbers(self, batch: pa.Table) -> pa.Table:
+        """The rows with codes as numbers."""
+        for name, codes in self.codes.items():
+            batch = batch.set_column(batch.column_names.index(name), name, codes.numbers(batch[name]))
+        return batch
 
 
 def _typed(column: Column, kind: pa.DataType | None) -> Column:

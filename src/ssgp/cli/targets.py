@@ -1,5 +1,6 @@
 """Targets and weights as numbers."""
 
+import shlex
 from typing import Any
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ from ssgp._utils.arrays import Array
 from ssgp._utils.checks import is_number
 from ssgp.cli.errors import CommandError
 from ssgp.tables.arrow_columns import Column, family, numbers
-from ssgp.tables.text_reading import read_text
+from ssgp.tables.text_reading import LEAST_READINGS, read_text
 
 __all__ = ["numeric_values"]
 
@@ -28,8 +29,17 @@ def numeric_values(column: Column, name: str, role: str = "the target") -> Array
         example = next((text for text in texts if not is_number(text)), next(iter(texts), None))
         raise CommandError(
             f"column {name!r} cannot be {role}: it holds {holds}, such as {example!r}, and it has to hold numbers"
+            f"{_remedy(texts, example)}"
         )
     return numbers(column.cast(pa.float64()) if holds == "nothing" else column, name)
+
+
+def _remedy(texts: list[str], example: str | None) -> str:
+    """What to do where all texts are numbers, and many different ones, but for the example."""
+    if example is None or len(set(texts)) <= LEAST_READINGS:
+        return ""
+    others = all(text == example or is_number(text) for text in texts)
+    return f"; in CSV files --na {shlex.quote(example)} takes it for missing" if others else ""
 
 
 def _as_text(value: Any) -> str | None:  # noqa: ANN401  pyarrow.Scalar has no annotations

@@ -1,5 +1,6 @@
 """Formats of table files: the types of their columns, and how they are read and written."""
 
+import codecs
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
@@ -25,6 +26,8 @@ Types = Mapping[str, pa.DataType]
 ReadableAs = Callable[[int, str, pa.DataType], bool]
 
 COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
+# What text begins with that spreadsheets save as "Unicode".
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Text that is parsed at once: a hundred thousand rows or more of few columns.
 CSV_BLOCK_BYTES = 1 << 24
 ARROW_MAGIC = b"ARROW1"
@@ -266,6 +269,8 @@ class Csv(TableFormat):
         import pyarrow.csv as csv
 
         start, data = peeked(data)
+        if start.startswith(UTF_16):
+            raise pa.ArrowInvalid("the text is UTF-16; save the file as UTF-8")
         text = found_text(start, self.text, self.delimiter)
         conversion = csv.ConvertOptions(
             column_types=dict(types),
