@@ -115,6 +115,27 @@ def test_probabilities_are_near_the_true_ones():
     assert loss(found) < loss(other)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_is_too_rare_for_the_trees_rows_is_as_probable_as_in_all(weighted, monkeypatch, tmp_path):
+    """The second atom is in one row that trees do not see; then all others but one row are at the first."""
+    monkeypatch.setattr("ssgp.forest.atoms.MOST_ROWS", 150)
+    X, y = spending(400)
+    weight = np.random.default_rng(3).uniform(0.5, 2.0, 400) if weighted else None
+    share = np.full(400, 1.0) if weight is None else weight
+    y[300] = 50.0
+    rare = fit_atoms(np.array([0.0, 50.0]), LabelledRows(X, y, weight), 0, 1).probability(X)
+    np.testing.assert_allclose(rare[1] / (1.0 - rare[0]), share[300] / share[y > 0.0].sum())
+    y = np.where(np.arange(400) == 300, 1.0, np.where(np.arange(400) == 301, 2.0, 0.0))
+    atoms = fit_atoms(np.array([0.0, 1.0]), LabelledRows(X, y, weight), 0, 1)
+    common = atoms.probability(X)
+    np.testing.assert_allclose(common[0], share[y == 0.0].sum() / share.sum())
+    np.testing.assert_allclose(common[1] / (1.0 - common[0]), share[300] / share[300:302].sum())
+    monkeypatch.setattr("ssgp.forest.atoms.MOST_ROWS", 1)
+    model = SpectralForestRegressor(**QUICK, atoms=0.0).fit(*spending(400), weight)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(ssgp.load(tmp_path / "model").predict(X), model.predict(X))
+
+
 def test_of_several_atoms_probabilities_add_up():
     X, y = spending(1500)
     y = np.where(y > 2.0, 2.0, y)

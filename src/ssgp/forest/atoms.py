@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from ssgp._utils.arrays import Array, Indices, Mask
@@ -156,13 +156,30 @@ def fit_atoms(values: Array, rows: LabelledRows, seed: int, n_jobs: int | None, 
     limited : bool
         Whether there is little time.
     """
+    y, weight = rows.y, _weights(rows)
     rows = rows.take(slice(None, fewer_if_wide(MOST_ROWS_IN_TIME if limited else MOST_ROWS, rows.X.shape[1])))
     most_rounds, trees = MOST_ROUNDS_IN_TIME if limited else MOST_ROUNDS, list[BoostedTrees]()
     with openmp_threads(boosting_threads(len(rows.y), n_threads(n_jobs))):
         for value in values:
-            trees.append(_fit_log_odds(rows, value, seed, most_rounds))
-            rows = rows.take(rows.y != value)
+            here = y == value
+            if 0 < np.count_nonzero(rows.y == value) < len(rows.y):
+                trees.append(_fit_log_odds(rows, value, seed, most_rounds))
+            else:
+                # So rare a value, or so rare others, are among all rows alone.
+                trees.append(_constant(float(logit(np.average(here, weights=weight))), rows.X.shape[1]))
+            y, weight, rows = y[~here], weight[~here], rows.take(rows.y != value)
     return Atoms(np.asarray(values, dtype=float), tuple(trees))
+
+
+def _weights(rows: LabelledRows) -> Array:
+    """How much rows count for, shape (n,)."""
+    return np.ones(len(rows.y)) if rows.weight is None else limit_share(rows.weight, MOST_SHARE_OF_ERRORS)
+
+
+def _constant(log_odds: float, n_inputs: int) -> BoostedTrees:
+    """A tree that predicts the same for all rows."""
+    leaf = {"feature": np.array([LEAF], np.int32), "number": np.zeros(1), "children": np.zeros((1, 2), np.uint32)}
+    return BoostedTrees(np.array([0, 1]), **leaf, baseline=log_odds, n_inputs=n_inputs)
 
 
 class _LogOdds:
@@ -185,9 +202,7 @@ class _LogOdds:
 
 def _fit_log_odds(rows: LabelledRows, value: float, seed: int, most_rounds: int) -> BoostedTrees:
     """Log odds of a value: as many trees as rows held out ask for, believed as far as these say, fitted to all rows."""
-    event, weight = rows.y == value, np.ones(len(rows.y))
-    if rows.weight is not None:
-        weight = limit_share(rows.weight, MOST_SHARE_OF_ERRORS)
+    event, weight = rows.y == value, _weights(rows)
     # Both have to be seen in every part to learn from.
     folds = [
         (learned, held_out) for learned, held_out in rows.folds() if 0 < np.count_nonzero(event[learned]) < len(learned)
