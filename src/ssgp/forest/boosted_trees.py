@@ -16,21 +16,32 @@ from ssgp.saving.contents import array, integer, number
 from ssgp.saving.kinds import stored
 
 __all__ = [
-    "LEAST_LEAF_ROWS",
-    "MOST_LEAVES",
     "BinnedRows",
     "BoostedTrees",
     "TreeGrower",
     "TreeRows",
+    "TreeSize",
     "bin_edges",
     "grow",
+    "sizes_of_trees",
     "with_edges",
 ]
 
 Booster = HistGradientBoostingRegressor | HistGradientBoostingClassifier
 
-# Few trees with many leaves: as accurate as many small ones for errors, and several times as fast to evaluate.
-MOST_LEAVES, LEAST_LEAF_ROWS = 255, 20
+
+@dataclass(frozen=True)
+class TreeSize:
+    """How far a tree grows: leaves at most, and rows of a leaf at least."""
+
+    most_leaves: int
+    least_rows: int
+
+
+# Few trees with many leaves: as accurate as many small ones for errors, and several times as fast to evaluate. Where
+# rows held out ask for more than the first trees, there is something fine to learn, which larger ones learn faster.
+FIRST_TREES = 100
+FIRST_SIZE, LATER_SIZE = TreeSize(255, 20), TreeSize(1023, 10)
 
 # Bins of an input, and rows that their edges are taken from.
 BINS = 255
@@ -200,14 +211,27 @@ class HistogramGrower:
 
     def __init__(self, rows: BinnedRows, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> None:
         self._rows, self._y, self._weight, self._n_threads = rows, y, weight, n_threads
-        limits = {"max_leaf_nodes": MOST_LEAVES, "min_samples_leaf": LEAST_LEAF_ROWS}
-        settings: dict[str, Any] = {**limits, "learning_rate": rate, "early_stopping": False, "random_state": seed}
+        settings: dict[str, Any] = {"learning_rate": rate, "early_stopping": False, "random_state": seed}
         self._booster = HistGradientBoostingRegressor(**settings, warm_start=True)
+        self._n_grown = 0
 
     def grow(self, n_trees: int) -> BoostedTrees:
         """So many trees, with those that were grown before."""
-        with openmp_threads(self._n_threads):
-            return grow(self._booster.set_params(max_iter=n_trees), self._rows, self._y, self._weight)
+        for last, size in sizes_of_trees(self._n_grown, n_trees):
+            limits = {"max_leaf_nodes": size.most_leaves, "min_samples_leaf": size.least_rows}
+            self._booster.set_params(max_iter=last, **limits)
+            with openmp_threads(self._n_threads):
+                self._booster.fit(self._rows.bins, self._y, sample_weight=self._weight)
+        self._n_grown = n_trees
+        return with_edges(BoostedTrees.of(self._booster), self._rows.edges)
+
+
+def sizes_of_trees(n_grown: int, n_trees: int) -> Iterator[tuple[int, TreeSize]]:
+    """Of the trees beyond so many, the last of each size, and the size."""
+    if n_grown < min(FIRST_TREES, n_trees):
+        yield min(FIRST_TREES, n_trees), FIRST_SIZE
+    if max(FIRST_TREES, n_grown) < n_trees:
+        yield n_trees, LATER_SIZE
 
 
 def grow(booster: Booster, rows: BinnedRows, y: Array | Mask, weight: Array) -> BoostedTrees:

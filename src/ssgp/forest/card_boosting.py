@@ -7,7 +7,7 @@ import numpy as np
 from ssgp._utils.arrays import Array
 from ssgp.engine.on_card.boosting import CardBooster, TreeLimits
 from ssgp.engine.on_card.cards import Card
-from ssgp.forest.boosted_trees import LEAST_LEAF_ROWS, MOST_LEAVES, BoostedTrees, bin_edges, with_edges
+from ssgp.forest.boosted_trees import BoostedTrees, bin_edges, sizes_of_trees, with_edges
 
 __all__ = ["CardTreeRows"]
 
@@ -20,8 +20,7 @@ class CardTreeRows:
 
     def grower(self, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> "CardGrower":
         """What grows trees on the card; nothing of it is random."""
-        limits = TreeLimits(MOST_LEAVES, LEAST_LEAF_ROWS)
-        return CardGrower(CardBooster(self._card, self._X, self._edges, y, weight, rate, limits), self._edges)
+        return CardGrower(CardBooster(self._card, self._X, self._edges, y, weight, rate), self._edges)
 
 
 class CardGrower:
@@ -32,7 +31,9 @@ class CardGrower:
 
     def grow(self, n_trees: int) -> BoostedTrees:
         """So many trees, with those that were grown before."""
-        trees = self._booster.grow(n_trees)
+        for last, size in sizes_of_trees(len(self._booster.trees), n_trees):
+            self._booster.grow(last, TreeLimits(size.most_leaves, size.least_rows))
+        trees = self._booster.trees
         by_bin = BoostedTrees(
             bounds=np.cumsum([0, *(len(tree.feature) for tree in trees)]),
             feature=np.concatenate([tree.feature for tree in trees]),

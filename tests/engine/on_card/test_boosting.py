@@ -7,8 +7,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from devices import CARD
 from ssgp.engine.on_card import boosting
 from ssgp.engine.on_card.boosting import CardBooster, TreeLimits
-from ssgp.forest import boosted_trees
-from ssgp.forest.boosted_trees import BinnedRows, bin_edges
+from ssgp.forest.boosted_trees import BinnedRows, TreeSize, bin_edges
 from ssgp.forest.card_boosting import CardTreeRows
 
 pytestmark = pytest.mark.card
@@ -23,17 +22,16 @@ def rows(rng):
     return X, y, rng.uniform(0.5, 2.0, size=6000)
 
 
-def limited(monkeypatch, leaves, least_rows):
-    monkeypatch.setattr(boosted_trees, "MOST_LEAVES", leaves)
-    monkeypatch.setattr(boosted_trees, "LEAST_LEAF_ROWS", least_rows)
-    monkeypatch.setattr("ssgp.forest.card_boosting.MOST_LEAVES", leaves)
-    monkeypatch.setattr("ssgp.forest.card_boosting.LEAST_LEAF_ROWS", least_rows)
-
-
-@pytest.mark.parametrize(("leaves", "least_rows"), [(2, 20), (31, 20), (255, 5), (255, 400)])
-def test_trees_are_scikit_learns(leaves, least_rows, rows, monkeypatch):
+@pytest.mark.parametrize(
+    "sizes",
+    [[(6, 2, 20)], [(6, 31, 20)], [(6, 255, 5)], [(6, 255, 400)], [(3, 8, 50), (6, 64, 10)]],
+    ids=["one cut", "some", "fine", "coarse", "later ones larger"],
+)
+def test_trees_are_scikit_learns(sizes, rows, monkeypatch):
     X, y, weight = rows
-    limited(monkeypatch, leaves, least_rows)
+    stages = [(last, TreeSize(leaves, least_rows)) for last, leaves, least_rows in sizes]
+    for module in ("boosted_trees", "card_boosting"):
+        monkeypatch.setattr(f"ssgp.forest.{module}.sizes_of_trees", lambda n_grown, n_trees: stages)
     theirs = BinnedRows.of(X).grower(y, weight, 0.2, 0, 1).grow(6)
     ours = CardTreeRows(CARD, X).grower(y, weight, 0.2, 0, 1).grow(6)
     np.testing.assert_array_equal(ours.bounds, theirs.bounds)
@@ -73,8 +71,9 @@ def test_values_of_leaves_are_means_of_their_rows(rows):
 
 def test_a_constant_target_has_one_leaf(rng):
     X = rng.normal(size=(300, 2))
-    booster = CardBooster(CARD, X, bin_edges(X), np.full(300, 4.0), np.ones(300), 0.3, TreeLimits(31, 20))
-    (tree,) = booster.grow(1)
+    booster = CardBooster(CARD, X, bin_edges(X), np.full(300, 4.0), np.ones(300), 0.3)
+    booster.grow(1, TreeLimits(31, 20))
+    (tree,) = booster.trees
     assert booster.baseline == pytest.approx(4.0)
     assert tree.feature.tolist() == [-1]
     assert tree.number[0] == pytest.approx(0.0, abs=1e-12)

@@ -67,29 +67,29 @@ class CardBooster:
         Target, and weights of the rows.
     rate : float
         Learning rate.
-    limits : TreeLimits
-        How far trees grow.
+
+    Attributes
+    ----------
+    trees : list of GrownTree
+        The trees there are.
     """
 
-    def __init__(
-        self, card: Card, X: Array, edges: Sequence[Array], y: Array, weight: Array, rate: float, limits: TreeLimits
-    ) -> None:
-        self.card, self.rate, self.limits = card, rate, limits
+    def __init__(self, card: Card, X: Array, edges: Sequence[Array], y: Array, weight: Array, rate: float) -> None:
+        self.card, self.rate = card, rate
         columns = zip(X.T, edges, strict=True)
         bins = [torch.bucketize(card.send(np.ascontiguousarray(x)), card.send(edge)) for x, edge in columns]
         self._bins = torch.stack([column.to(torch.uint8) for column in bins], dim=1)
         self._y, self._weight = card.send(y.astype(float)), card.send(weight.astype(float))
         self.baseline = float((self._weight @ self._y) / self._weight.sum())
         self._left_over = self._y - self.baseline
-        self._trees: list[GrownTree] = []
+        self.trees: list[GrownTree] = []
 
-    def grow(self, n_trees: int) -> list[GrownTree]:
-        """So many trees, with those that were grown before."""
-        while len(self._trees) < n_trees:
-            growth = _Growth(self.card, self._bins, self._left_over, self._weight, self.rate, self.limits)
+    def grow(self, n_trees: int, limits: TreeLimits) -> None:
+        """Grow until there are so many trees, the new ones within limits."""
+        while len(self.trees) < n_trees:
+            growth = _Growth(self.card, self._bins, self._left_over, self._weight, self.rate, limits)
             self._left_over = self._left_over - growth.values_of_rows()
-            self._trees.append(growth.tree())
-        return self._trees[:n_trees]
+            self.trees.append(growth.tree())
 
 
 class _Growth:
