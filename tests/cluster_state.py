@@ -3,7 +3,7 @@
 import time
 
 # A scheduler learns of what is taken back some moments later.
-MOST_SECONDS = 30.0
+MOST_SECONDS = 120.0
 
 
 def tasks_of_fits(client):

@@ -96,14 +96,14 @@ def test_a_worker_that_is_killed_changes_nothing(client, files, table, whole):
         model = dask.fit(regressor(), files, client, target="y")
     assert killing.done
     assert_same(model, whole, table)
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     assert_no_task_is_left(client)
 
 
 def test_workers_that_join_are_used_and_those_that_leave_are_not_missed(client, files, table, whole):
     def join():
         client.cluster.scale(3)
-        client.wait_for_workers(3, timeout=60)
+        client.wait_for_workers(3, timeout=300)
 
     def leave():
         did.update(client.run(lambda dask_worker: dask_worker.state.executed_count))
@@ -160,7 +160,7 @@ def test_rows_that_kill_every_worker_are_an_error(client):
             dask.fit(regressor(), (X, da.ones(100, chunks=50)), client)
     finally:
         scheduler.allowed_failures = allowed
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     assert_no_task_is_left(client)
 
 

@@ -111,7 +111,7 @@ class TestPredict:
         assert run("predict", model, "rows", "--out", "parts", *cluster, "-q") == (0, "", "")
         assert killed
         assert sum(pq.read_table(path).num_rows for path in (folder / "parts").iterdir()) == N_ROWS
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
 
     def test_ctrl_c_leaves_nothing(self, folder, model, client, cluster, monkeypatch):
         def interrupt(display, what, done, total):

@@ -118,7 +118,7 @@ def test_who_waits_for_processes_that_were_ended_is_told(processes, tmp_path):
         except Exception as error:
             errors.append(error)
 
-    waiting = threading.Thread(target=wait)
+    waiting = threading.Thread(target=wait, daemon=True)
     waiting.start()
     while not (tmp_path / "asleep").exists() and waiting.is_alive():
         time.sleep(0.01)
