@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,6 +73,9 @@ class TestScores:
     def test_rmse_is_the_root_of_the_mean_square(self, predictions):
         y, mean, _ = predictions
         assert rmse(y, mean) == pytest.approx(np.sqrt(np.mean((y - mean) ** 2)))
+        distributions: Any = NormalDistribution.of(mean, 1.0 + 0.0 * mean)
+        with pytest.raises(TypeError, match=r"give distribution.mean\(\)"):
+            rmse(y, distributions)
 
     def test_the_log_score_of_a_mixture_is_by_its_own_density(self, rng):
         mixtures = random_mixtures(rng, 30)

@@ -426,3 +426,39 @@ def test_integers_beyond_64_bits_are_rounded(rng):
     X, floats = pd.DataFrame({"a": [int(i) << 70 for i in numbers]}), pd.DataFrame({"a": numbers * 2.0**70})
     expected = forest(encoder=ssgp.TableEncoder()).fit(floats, numbers).predict(floats)
     np.testing.assert_array_equal(forest().fit(X, numbers).predict(X), expected)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">i4", np.longdouble], ids=str)
+def test_numbers_of_other_machines_are_read(dtype, rng):
+    numbers = rng.integers(100, size=60)
+    X, usual = (pd.DataFrame({"a": numbers.astype(kind), "c": ["x", "y"] * 30}) for kind in (dtype, float))
+    y = rng.normal(size=60)
+    np.testing.assert_array_equal(forest().fit(X, y).predict(X), forest().fit(usual, y).predict(usual))
+    array = numbers.astype(dtype)[:, None]
+    np.testing.assert_array_equal(ssgp.TableEncoder().fit(array).transform(array)[:, 0], numbers)
+
+
+def test_a_type_of_polars_that_arrow_has_not_is_told(rng):
+    X = pl.DataFrame({"a": rng.normal(size=20), "b": range(20)}).with_columns(pl.col("b").cast(pl.Int128))
+    with pytest.raises(ValueError, match="column 'b' has the type Int128, which Arrow has not"):
+        forest().fit(X, X["a"])
+
+
+def test_dates_in_an_array_are_told(rng):
+    dates = np.array(["2024-01-01", "2024-01-02"] * 20, dtype="M8[D]")[:, None]
+    for array in (dates, dates - dates[0, 0]):
+        with pytest.raises(ValueError, match=r"got ndarray of .*64\[D\]; make a table of it first"):
+            forest().fit(array, rng.normal(size=40))
+
+
+@pytest.mark.parametrize("read", [True, False], ids=["function", "list"])
+def test_rows_of_batches_are_told_and_read_once_too(rows, read):
+    X, y = rows
+    expected = forest().fit(X, y).predict(X)
+
+    def batches():
+        return [(Stream(X[:100]), y[:100]), (Stream(X[100:]), y[100:])]
+
+    np.testing.assert_array_equal(forest().fit_batches(batches if read else batches()).predict(X), expected)
+    with pytest.raises(ValueError, match="got LazyFrame; collect"):
+        forest().fit_batches(lambda: [(pl.from_pandas(X).lazy(), y)])

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ssgp.distributions.table_regressor import Encoder
-from ssgp.tables.arrow_columns import is_array, needs_encoding, selected_rows
+from ssgp.tables.arrow_columns import given_rows, is_array, needs_encoding, selected_rows
 from ssgp.tables.encoder import TableEncoder
 
 __all__ = ["GivenBatches", "encoded_batches"]
@@ -32,6 +32,7 @@ def encoded_batches(
     n_rows : int, optional
         Rows of all batches together, those of weight zero left out; counted if they are needed and not given.
     """
+    batches = _given(batches)
     if isinstance(encoder, TableEncoder):
         chosen = cast(TableEncoder, clone(encoder))
     else:
@@ -41,6 +42,17 @@ def encoded_batches(
         return None, batches() if callable(batches) else batches
     read = _reader(batches)
     return chosen, chosen.fit_transform_batches(lambda: _counted(read()), n_rows)
+
+
+def _given(batches: GivenBatches) -> GivenBatches:
+    """The same batches, with rows that can be read once as tables; an error for what is none."""
+    if callable(batches):
+        return lambda: map(_given_batch, batches())
+    return map(_given_batch, batches) if isinstance(batches, Iterator) else list(map(_given_batch, batches))
+
+
+def _given_batch(batch: Any) -> Any:  # noqa: ANN401  a user's
+    return (given_rows(batch[0]), *batch[1:]) if isinstance(batch, tuple | list) and len(batch) else batch
 
 
 def _look(batches: GivenBatches) -> tuple[GivenBatches, bool]:

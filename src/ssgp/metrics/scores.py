@@ -26,6 +26,8 @@ def rmse(y_true: ArrayLike, y_mean: ArrayLike, *, sample_weight: ArrayLike | Non
     >>> rmse([1.0, 2.0], [1.0, 4.0])
     1.4142135623730951
     """
+    if callable(getattr(y_mean, "logpdf", None)):
+        raise TypeError("y_mean must hold means, and is distributions: give distribution.mean()")
     return float(root_mean_squared_error(y_true, y_mean, sample_weight=sample_weight))
 
 

@@ -50,7 +50,7 @@ def is_array(X: Any) -> bool:  # noqa: ANN401  a user's
 def given_rows(X: Any) -> Any:  # noqa: ANN401
     """A user's rows, those that can be read once as a table; an error for what is neither a table nor an array."""
     X = on_host(X)
-    if type(X) is np.ndarray and X.dtype.names is None:
+    if type(X) is np.ndarray and X.dtype.kind not in "mMV":
         return X
     remedy = _remedy(X)
     if remedy is not None:
@@ -70,8 +70,11 @@ def _remedy(X: Any) -> str | None:  # noqa: ANN401
     records = isinstance(X, list | tuple) and len(X) and isinstance(X[0], Mapping)
     if records or (isinstance(X, Mapping) and not hasattr(X, "shape")):
         return "; make a table of it first, as by pandas.DataFrame(X)"
-    if getattr(getattr(X, "dtype", None), "names", None):
+    dtype: Any = getattr(X, "dtype", None)
+    if getattr(dtype, "names", None):
         return " with fields; make a table of it first, as by pandas.DataFrame(X)"
+    if is_array(X) and getattr(dtype, "kind", None) in ("m", "M"):
+        return f" of {dtype}; make a table of it first, as by pandas.DataFrame(X)"
     return "" if X is None else None
 
 
@@ -124,7 +127,7 @@ def _from_table(X: Any, needed: Collection[str] | None) -> Any:  # noqa: ANN401
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns"):
         return _from_pandas(X, needed)
     if hasattr(X, "to_arrow"):
-        return X.to_arrow()
+        return _from_polars(X) if hasattr(X, "get_columns") else X.to_arrow()
     if isinstance(X, pa.RecordBatch) or hasattr(X, "__arrow_c_stream__"):
         return pa.table(X)
     if hasattr(X, "__dataframe__"):
@@ -151,6 +154,21 @@ def _from_pandas(X: Any, needed: Collection[str] | None) -> pa.Table:  # noqa: A
     return pa.Table.from_arrays(arrays, names=names)
 
 
+def _from_polars(X: Any) -> pa.Table:  # noqa: ANN401
+    """A polars table; an error that names the first column whose type Arrow has not."""
+    try:
+        return X.to_arrow()
+    except pa.ArrowInvalid:
+        for column in X.get_columns():
+            try:
+                column.to_arrow()
+            except pa.ArrowInvalid as error:
+                raise ValueError(
+                    f"column {column.name!r} has the type {column.dtype}, which Arrow has not: cast it to another"
+                ) from error
+        raise
+
+
 def pandas_column(values: Any) -> Any:  # noqa: ANN401
     """A pandas column as an array of Arrow: periods as the times at which they begin, bins as their text."""
     kind = type(values.dtype).__name__
@@ -161,17 +179,25 @@ def pandas_column(values: Any) -> Any:  # noqa: ANN401
     elif kind == "CategoricalDtype" and type(values.dtype.categories.dtype).__name__ == "IntervalDtype":
         values = values.cat.rename_categories(str)
     try:
-        return pa.array(values, from_pandas=True)
+        return pa.array(_as_arrow_has_them(values), from_pandas=True)
     except OverflowError:
         # Integers beyond 64 bits.
         return pa.array(values.astype(float), from_pandas=True)
+
+
+def _as_arrow_has_them(values: Any) -> Any:  # noqa: ANN401  anything with a dtype
+    """Numbers in this machine's order of bytes, and of 64 bits at most, as Arrow has them; all else as it is."""
+    dtype = values.dtype
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
+        return values
+    return values.astype(np.float64 if dtype.itemsize > np.float64().itemsize else dtype.newbyteorder("="), copy=False)
 
 
 def _from_array(X: Any) -> Any:  # noqa: ANN401
     if not (isinstance(X, Sequence) or hasattr(X, "shape") or hasattr(X, "__array__")):
         return X
     array = check_array(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
-    return pa.table({f"x{i}": column for i, column in enumerate(np.asarray(array).T)})
+    return pa.table({f"x{i}": column for i, column in enumerate(_as_arrow_has_them(np.asarray(array)).T)})
 
 
 @contextmanager
