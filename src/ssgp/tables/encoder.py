@@ -58,16 +58,16 @@ def _check_columns(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
 class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     """Turn a table of numbers, times, categories and missing values into floats.
 
-    Numbers, truth values and durations (in seconds) stay as they are. Dates and times become points on circles, for the
-    hour of day, day of week and day of year where these vary, and days since the first. Few categories become a feature
-    each; many become the smoothed mean of the target in each, cross-fitted in `fit_transform` so that no row sees
-    its own target. Missing values (null, NaN, the empty string) are imputed by the median, with an indicator
-    where there were some in `fit`. Text that reads as dates or numbers is taken for these. Categories with an order
-    become their places in it. Columns that tell nothing are dropped: constant ones, empty ones, and
-    text that is different in nearly every row. `describe` tells what became of every column.
+    Numbers, truth values and durations (in seconds) stay as they are. Dates and times become points on circles for the
+    hour of day, day of week and day of year, if these vary, and days since the first. If a column has few categories,
+    each becomes a feature; many categories become the smoothed mean of the target in each, cross-fitted in
+    `fit_transform` so that no row sees its own target. Missing values (null, NaN, the empty string) are imputed by the
+    median, with an indicator if there were some in `fit`. Text that reads as dates or numbers becomes dates or numbers.
+    Ordered categories become their positions in the order. Uninformative columns are dropped: constant ones, empty
+    ones, and text that differs in nearly every row. `describe` says what became of every column.
 
-    Weights are not used: every row counts once in medians, in means of the target and in what is dropped. Rows
-    of weight zero have to be left out beforehand.
+    Weights are not used: every row counts once in medians, in means of the target and in what is dropped. Leave out
+    rows of weight zero beforehand.
 
     New categories and missing values are fine in `transform`. A column that is missing, renamed or of another type is
     an error that names it, as is infinity. Columns that were not there in `fit` are ignored.
@@ -75,24 +75,25 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     kinds : dict of str, default=None
-        How to encode columns, by name, where their type does not tell: ``"number"``, ``"time"``, ``"category"``
-        or ``"drop"``.
+        How to encode columns, by name, to override the choice by type: ``"number"``, ``"time"``, ``"category"`` or
+        ``"drop"``.
     dates : {"auto", "dayfirst", "monthfirst"}, default="auto"
-        How to read dates in text whose year is last, such as 3/4/2025. By default days beyond the twelfth, or dots,
-        tell; where they do not, such a column is one of categories. Dates as ISO 8601 writes them need no setting.
+        How to read dates in text with the year last, such as 3/4/2025. By default, days beyond the twelfth, or dots,
+        decide; if they do not, the column holds categories. Dates in ISO 8601 need no setting.
     max_one_hot : int, default=10
-        Most categories that become one feature each.
+        Maximum number of categories that become one feature each.
     smooth : "auto" or float, default="auto"
         Weight of the mean of all rows in the mean of a category, in rows; see scikit-learn's `TargetEncoder`.
     cv : int, default=5
         Number of folds of cross-fitting.
     max_rows : int, default=500,000
-        Most rows that encodings are fitted to: a random sample of a larger table, which alone is cross-fitted.
+        Maximum number of rows that encodings are fitted to: for a larger table, a random sample, and only the sample is
+        cross-fitted.
     random_state : int or None, default=0
         Seed of the folds and of the sample.
     kept_rows : int, default=500
-        Most random rows of `fit` that are kept, encoded, and saved with a model: regressors take from them what a new
-        row does not tell. With 0 no row is kept, and a median or a mean stands for it.
+        Maximum number of random rows of `fit` to keep, encoded, and to save with a model: regressors fill in unknown
+        values of new rows from them. With 0, no rows are kept, and a median or a mean stands for unknown values.
 
     Attributes
     ----------
@@ -171,7 +172,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         X : pandas, polars or Arrow table, or array of numbers, of shape (n, d)
             The table.
         y : array-like of shape (n,), optional
-            Targets; needed where there are more categories than `max_one_hot`.
+            Targets; needed if a column has more categories than `max_one_hot`.
 
         Returns
         -------
@@ -189,23 +190,23 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
     def fit_transform_batches(self, read: ReadBatches, n_rows: int | None = None) -> Iterator[tuple[Any, ...]]:
         """Fit to a table larger than memory, and encode it batch by batch, as `fit_transform` would encode it at once.
 
-        At most `max_rows` random rows are in memory together, and one batch. The encoder is fitted when this returns;
-        batches are encoded one after the other, while they are asked for.
+        At most `max_rows` random rows and one batch are in memory together. The encoder is fitted when this returns;
+        batches are encoded one after another, as you iterate.
 
         Parameters
         ----------
         read : callable
             Returns the batches of the table: tuples ``(X, y)`` or ``(X, y, sample_weight)`` of a table as `fit` takes
-            it, its targets, and its weights, which the encoder passes on. It is called twice, or three times where
-            `n_rows` is not given, and has to return the same batches each time.
+            it, its targets, and its weights, which the encoder passes on. It is called twice, or three times if
+            `n_rows` is not given, and must return the same batches each time.
         n_rows : int, optional
-            Rows of all batches together; they are counted if it is not given.
+            Number of rows of all batches together; counted if not given.
 
         Returns
         -------
         iterator of tuple
-            The batches with the table as floats, an array of shape (m, k) for m rows, and all else as it was: what
-            `SpectralForestRegressor.fit_batches` takes. Batches without rows are left out.
+            The batches with the table as floats, an array of shape (m, k) for m rows, and everything else unchanged:
+            what `SpectralForestRegressor.fit_batches` takes. Batches without rows are left out.
 
         Examples
         --------
