@@ -26,7 +26,7 @@ class TestInspect:
             "n_trees=2",
             "unit: dropped: always 'm'",
             "n_rows 297",
-            "Importances: changes of means",
+            "Importances: changes of the mean",
         ):
             assert text in out
         assert "encoder=" not in out

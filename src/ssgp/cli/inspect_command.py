@@ -77,7 +77,7 @@ def _settings(summary: dict[str, Any]) -> str:
         name: value for name, value in summary["settings"].items() if value not in (defaults.get(name), usual.get(name))
     }
     listed = ", ".join(f"{name}={value}" for name, value in changed.items())
-    return f"Settings: {listed or 'as they come'}{', others as they come' if listed else ''}"
+    return f"Settings: {listed or 'defaults'}{', others at their defaults' if listed else ''}"
 
 
 def _columns(summary: dict[str, Any]) -> str:
@@ -118,7 +118,7 @@ def _importances(summary: dict[str, Any]) -> str:
         f"{'#' * round(BAR_LENGTH * of['mean'] / largest)}".rstrip()
         for name, of in found
     ]
-    head = "Importances: changes of means, and of deviations, where a training row has another's value of a column:"
+    head = "Importances: changes of the mean, and of the deviation, when a training row gets another row's value:"
     return "\n".join([head, *bars])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from ssgp._utils.arrays import Array
+from ssgp._utils.wording import quantity
 from ssgp.saving.contents import TINIEST, number, text
 from ssgp.saving.kinds import stored
 
@@ -96,9 +97,10 @@ class SoftLog:
         Examples
         --------
         >>> SoftLog("positive", 25_000.0).describe()
-        'positive: a logarithm far below 2.5e+04, linear far above'
+        'positive: learned on a scale that is logarithmic far below 25,000 and linear far above'
         """
-        return f"{self.kind}: a logarithm far below {self.scale:.3g}, linear far above"
+        scale = quantity(float(f"{self.scale:.3g}"))
+        return f"{self.kind}: learned on a scale that is logarithmic far below {scale} and linear far above"
 
 
 def _check_ends(parts: "Logit") -> list[tuple[bool, str]]:
@@ -175,9 +177,9 @@ class Logit:
         Examples
         --------
         >>> Logit(0.0, 100.0).describe()
-        'bounded: a logit from 0 to 100'
+        'bounded: learned on a logit scale from 0 to 100'
         """
-        return f"bounded: a logit from {self.low:g} to {self.high:g}"
+        return f"bounded: learned on a logit scale from {self.low:g} to {self.high:g}"
 
 
 TargetMap = SoftLog | Logit
