@@ -462,3 +462,32 @@ def test_rows_of_batches_are_told_and_read_once_too(rows, read):
     np.testing.assert_array_equal(forest().fit_batches(batches if read else batches()).predict(X), expected)
     with pytest.raises(ValueError, match="got LazyFrame; collect"):
         forest().fit_batches(lambda: [(pl.from_pandas(X).lazy(), y)])
+
+
+@pytest.mark.parametrize(
+    "settings", [{"kinds": ["town"]}, {"dates": "european"}, {"max_one_hot": -1}, {"cv": 1}], ids=str
+)
+def test_settings_of_an_encoder_are_checked_in_every_fit(rows, settings):
+    X, y = rows
+    name = next(iter(settings))
+    model = forest(encoder=ssgp.TableEncoder(**settings))
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of TableEncoder must be"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of TableEncoder must be"):
+        model.fit_batches([(X, y)])
+
+
+def test_what_is_done_with_a_model_takes_the_same_tables(rows):
+    X, y = rows
+    model = forest().fit(X, y)
+    odd = X.assign(other=[object()] * len(X))
+    uses = [lambda X: ssgp.recalibrate(model, X, y).predict(odd), lambda X: ssgp.importances(model, X).mean]
+    for use in uses:
+        np.testing.assert_array_equal(use(odd), use(X))
+        np.testing.assert_array_equal(use(Stream(X)), use(pa.Table.from_pandas(X)))
+        with pytest.raises(ValueError, match="got LazyFrame; collect"):
+            use(pl.from_pandas(X).lazy())
+        with pytest.raises(ValueError, match="got dict; make a table of it first"):
+            use(dict(X))
+        with pytest.raises(ValueError, match="X is an array without names, and fit saw a table"):
+            use(X.to_numpy())

@@ -20,7 +20,7 @@ from ssgp.distributions.recalibration import Recalibration, fit_recalibration
 from ssgp.distributions.regressor import DistributionRegressor, means_of_distributions
 from ssgp.saving.contents import ContentsError, Sizes, integer, made_of
 from ssgp.saving.mixin import SaveMixin, stored_estimator
-from ssgp.tables.arrow_columns import to_table
+from ssgp.tables.arrow_columns import given_rows, to_table
 
 __all__ = ["LEAST_ROWS", "MOST_ROWS", "RecalibratedRegressor", "original", "recalibrate"]
 
@@ -143,6 +143,7 @@ class RecalibratedRegressor(SaveMixin, DistributionRegressor, RegressorMixin, Ba
 
     def _learn(self, model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Self:  # noqa: ANN401
         """Learn the numbers from predictions of a model: the regressor, or a pipeline that ends with it."""
+        X = given_rows(X)
         y = check_target(y, X)
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         rows = _choose_rows(y, weight)

@@ -17,7 +17,7 @@ from ssgp.saving.mixin import SaveMixin, stored_estimator
 from ssgp.tables.arrow_columns import given_rows, needs_encoding, selected_rows
 from ssgp.tables.encoder import TableEncoder
 
-__all__ = ["Encoder", "TableRegressor", "stored_regressor"]
+__all__ = ["Encoder", "TableRegressor", "checked_copy", "stored_regressor"]
 
 # What the parameter `encoder` may be.
 Encoder = TableEncoder | Literal["auto"] | None
@@ -103,7 +103,7 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
     def _new_encoder(self, X: Any) -> TableEncoder | None:  # noqa: ANN401
         """An encoder to fit, None where rows are taken as they are."""
         if isinstance(self.encoder, TableEncoder):
-            return cast(TableEncoder, clone(self.encoder))
+            return checked_copy(self.encoder)
         return TableEncoder() if self.encoder == "auto" and needs_encoding(X) else None
 
     def _set_encoder(self, encoder: TableEncoder | None) -> None:
@@ -150,6 +150,12 @@ class TableRegressor(DistributionRegressor, SaveMixin, RegressorMixin, BaseEstim
         """Take over what `_stored_attributes` gave."""
         super()._restore_attributes(attributes)
         self._set_encoder(attributes.get("encoder_"))
+
+
+def checked_copy(encoder: TableEncoder) -> TableEncoder:
+    """An encoder to fit, with the same settings: scikit-learn checks those of nobody within another's fit."""
+    encoder._validate_params()
+    return cast(TableEncoder, clone(encoder))
 
 
 def _columns_for_file(attributes: dict[str, Any], n_inputs: int) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from ssgp.distributions.table_regressor import Encoder
+from ssgp.distributions.table_regressor import Encoder, checked_copy
 from ssgp.tables.arrow_columns import given_rows, is_array, needs_encoding, selected_rows
 from ssgp.tables.encoder import TableEncoder
 
@@ -34,7 +33,7 @@ def encoded_batches(
     """
     batches = _given(batches)
     if isinstance(encoder, TableEncoder):
-        chosen = cast(TableEncoder, clone(encoder))
+        chosen = checked_copy(encoder)
     else:
         batches, to_encode = (batches, False) if encoder is None else _look(batches)
         chosen = TableEncoder() if to_encode else None

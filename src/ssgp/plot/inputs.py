@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ssgp._utils.arrays import Indices
 from ssgp._utils.checks import check_count
 from ssgp.distributions.pipeline import encoder_of, steps_of
-from ssgp.tables.arrow_columns import Column, family, is_array, to_table
+from ssgp.tables.arrow_columns import UNNAMED, Column, family, given_rows, is_array, to_table
 from ssgp.tables.encodings import ColumnEncoding, Dropped
 
 __all__ = ["InputTable", "draw_rows"]
@@ -49,6 +49,7 @@ class InputTable:
     ) -> tuple["InputTable", Indices]:
         """Draw at most `max_rows` rows of an array or table that a fitted model takes; also their numbers there."""
         check_is_fitted(model)
+        X = given_rows(X)
         n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
         rows = draw_rows(n_rows, check_count(max_rows, "max_rows", 1), random_state)
         return cls._take(model, X, rows, feature_names), rows
@@ -63,6 +64,8 @@ class InputTable:
     ) -> "InputTable":
         first, encoder = steps_of(model)[0], encoder_of(model)
         columns = [] if encoder is None else encoder.columns_
+        if is_array(X) and hasattr(encoder, "feature_names_in_"):
+            raise ValueError(UNNAMED)
         if is_array(X):
             array = np.asarray(X)
             table = to_table(array[rows])
@@ -71,7 +74,8 @@ class InputTable:
             return cls(table.rename_columns(names), encodings, named=False, n_total=len(array))
         if feature_names is not None:
             raise ValueError("feature_names are for arrays: X is a table, whose columns have names")
-        table = to_table(X) if encoder is None else encoder.as_read(to_table(X))
+        # Columns that were not there in fit may hold anything.
+        table = to_table(X) if encoder is None else encoder.as_read(to_table(X, encoder.families_))
         if columns:
             # Columns that were not there in fit are ignored by the encoder, and are not shown here.
             table = table.select([column.name for column in columns if column.name in table.column_names])

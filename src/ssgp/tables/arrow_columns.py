@@ -19,6 +19,7 @@ from ssgp.tables.usual_types import with_usual_types
 
 __all__ = [
     "ONE_ROW",
+    "UNNAMED",
     "Column",
     "compute",
     "family",
@@ -38,6 +39,7 @@ __all__ = [
 Column = Any
 compute: Any = pyarrow.compute
 ONE_ROW = "table.iloc[[0]]"
+UNNAMED = "X is an array without names, and fit saw a table: give a table with the same names"
 UNITS_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 

@@ -18,7 +18,7 @@ from ssgp._utils.names import hint
 from ssgp._utils.sampling import random_rows
 from ssgp.saving.contents import list_of, made_of, mapping_of, optional, text
 from ssgp.saving.mixin import SaveMixin, stored_estimator
-from ssgp.tables.arrow_columns import ONE_ROW, Column, family, is_array, named_arrow_errors, to_table
+from ssgp.tables.arrow_columns import ONE_ROW, UNNAMED, Column, family, is_array, named_arrow_errors, to_table
 from ssgp.tables.batches import ReadBatches, RowSelection, TableBatches
 from ssgp.tables.donors import Donors, n_donors
 from ssgp.tables.encoding_fit import KINDS, ColumnFitter
@@ -323,7 +323,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):
         if named and is_array(X):
             if getattr(X, "ndim", 2) == 1:
                 raise ValueError(f"X must be a table, got {type(X).__name__}: a row of a pandas table is {ONE_ROW}")
-            raise ValueError("X is an array without names, and fit saw a table: give a table with the same names")
+            raise ValueError(UNNAMED)
         table = to_table(X, self._names_in_fit)
         if not named and table.num_columns != self.n_features_in_:
             raise ValueError(
