@@ -65,6 +65,7 @@ def sorts_of_times(n_rows):
         "durations": hours.astype("timedelta64[h]").astype("timedelta64[s]"),
         "python": [datetime.datetime(2025, 3, 1) + datetime.timedelta(hours=int(hour)) for hour in hours],
         "text": [str(stamp) for stamp in stamps],
+        "dots": [f"{stamp:%d.%m.%Y %H:%M}" for stamp in stamps.tolist()],
     }
 
 

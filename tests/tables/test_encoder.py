@@ -46,14 +46,16 @@ def test_what_says_nothing_is_dropped_and_described():
     table["empty"] = None
     table["hollow"] = np.nan
     table["one"] = 1
+    table["close"] = 2**60 + np.arange(len(table)) % 2
     lines = TableEncoder().fit(table, y).describe().splitlines()
     assert [line.partition(":")[0] for line in lines] == list(table.columns)
-    assert lines[-5:] == [
+    assert lines[-6:] == [
         "identifier: dropped: an identifier, 200 different values in 200 rows",
         "constant: dropped: always 'same'",
         "empty: dropped: all values are missing",
         "hollow: dropped: all values are missing",
         "one: dropped: always 1",
+        "close: dropped: always 1.15292e+18, to which such integers are rounded",
     ]
 
 

@@ -40,6 +40,8 @@ IDENTIFIER_SHARE = 0.9
 LEAST_IDENTIFIER_ROWS = 30
 # Over fewer days the day of the year says no more than the days since the first.
 LEAST_YEARLY_DAYS = 180
+# Whole numbers up to this one are floats without rounding.
+LARGEST_EXACT = 2**53
 
 
 def kind_of(column: Column, name: str, chosen: str | None) -> str:
@@ -170,7 +172,8 @@ def fit_number(column: Column, name: str) -> Number | Dropped:
         return Dropped(name, "all values are missing")
     varies = bool(present.min() < present.max())
     if not varies and not n_missing:
-        return Dropped(name, f"always {present[0]:g}")
+        rounded = pa.types.is_integer(column.type) and abs(present[0]) > LARGEST_EXACT
+        return Dropped(name, f"always {present[0]:g}{', to which such integers are rounded' if rounded else ''}")
     return Number(name, family(column.type), float(np.median(present)), n_missing, len(values), varies)
 
 

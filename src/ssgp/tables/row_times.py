@@ -8,7 +8,7 @@ import pyarrow as pa
 from ssgp._utils.arrays import Array
 from ssgp.tables.arrow_columns import Column, family, instants, numbers, pandas_column
 from ssgp.tables.encodings import MISSING_TIME
-from ssgp.tables.text_reading import ORDERS, read_text
+from ssgp.tables.text_reading import ORDERS, have_dots, read_text
 from ssgp.tables.usual_types import with_usual_types
 
 __all__ = ["row_times", "time_column"]
@@ -30,6 +30,7 @@ def row_times(column: Column, name: str, dates: str = "auto") -> Array:
         What errors call it.
     dates : "dayfirst", "monthfirst" or "auto"
         How dates such as 3/4/2025 are read: they are an error where it is not said, for parts of a table may differ.
+        Dates with dots are European everywhere.
     """
     column = _read(column, name, dates)
     holds = family(column.type)
@@ -70,7 +71,7 @@ def _read(column: Column, name: str, dates: str) -> Column:
     reading = next((way for way in ways if way is not None and not way.n_unreadable), None)
     if reading is None:
         return column
-    if reading.how in ORDERS and dates == "auto":
+    if reading.how in ORDERS and dates == "auto" and not (reading.how == "dayfirst" and have_dots(column)):
         raise ValueError(
             f"{name} has dates whose order of day and month is not said: give them as times, as text such as "
             "2025-04-03, or say dates='dayfirst' or 'monthfirst' of a TableEncoder (--dates)"

@@ -11,7 +11,7 @@ from ssgp._utils.arrays import Mask
 from ssgp.tables.arrow_columns import Column, compute
 from ssgp.tables.time_texts import ORDERS, SHORT_YEAR, order_parts, parsed_clocks, parsed_times
 
-__all__ = ["ORDERS", "READINGS", "TextReading", "read_as", "read_text", "unread_dates"]
+__all__ = ["ORDERS", "READINGS", "TextReading", "have_dots", "read_as", "read_text", "unread_dates"]
 
 DECIMAL_COMMAS = "numbers with decimal commas"
 # All ways to read text.
@@ -97,6 +97,16 @@ def unread_dates(column: Column) -> tuple[str, str] | None:
     return texts.with_short_years()
 
 
+def have_dots(column: Column) -> bool:
+    """Whether all dates whose year is last have dots, and there are some."""
+    parts = order_parts(compute.utf8_trim_whitespace(column.cast(pa.large_string())).combine_chunks())
+    return len(parts) > 0 and _all_have_dots(parts)
+
+
+def _all_have_dots(parts: Any) -> bool:  # noqa: ANN401
+    return compute.all(compute.equal(compute.struct_field(parts, "mark"), ".")).as_py()
+
+
 def read_as(column: Column, how: str, gaps: bool = False) -> TextReading | None:
     """Text as it was read in fit, or None where it cannot be what fit has seen.
 
@@ -131,7 +141,7 @@ class _Texts:
         if not len(parts):
             return []
         first, second = (np.array(compute.struct_field(parts, name).cast(pa.int64())) for name in ("first", "second"))
-        if compute.all(compute.equal(compute.struct_field(parts, "mark"), ".")).as_py():
+        if _all_have_dots(parts):
             return ["dayfirst"]
         return [order for order, month in zip(ORDERS, (second, first), strict=True) if month.max() <= MOST_MONTHS]
 
