@@ -148,7 +148,7 @@ def _from_pandas(X: Any, needed: Collection[str] | None) -> pa.Table:  # noqa: A
             continue
         try:
             arrays.append(pandas_column(X.iloc[:, i]))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, UnicodeEncodeError) as error:
             raise ValueError(
                 f"column {name!r} has values of several types, or of one that tables do not have ({error}); make them "
                 "all strings or all numbers"

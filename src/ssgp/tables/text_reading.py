@@ -23,7 +23,8 @@ IN_THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?"
 WITH_COMMA = r"(?:[1-9]\d{0,2}(?:\.\d{3})+|[1-9]\d*|0)?(?:,\d*)?(?:[eE][+-]?\d+)?"
 CURRENCY = "[$\N{EURO SIGN}\N{POUND SIGN}\N{YEN SIGN}]"
 NUMBER, NUMBER_WITH_COMMA = (
-    rf"^(?P<sign>[+-]?)(?P<before>{CURRENCY}?) ?(?P<digits>{digits}) ?(?P<after>(?:%|{CURRENCY})?)$"
+    rf"^(?P<outer>[+-]?)(?:(?P<before>{CURRENCY}) ?(?P<inner>[+-]?))? ?"
+    rf"(?P<digits>{digits}) ?(?P<after>(?:%|{CURRENCY})?)$"
     for digits in (f"{PLAIN}|{IN_THOUSANDS}", WITH_COMMA)
 )
 DIGIT_FIRST = r"^[.,]?\d"
@@ -193,8 +194,10 @@ class _Texts:
     def _numbers(self, commas: bool) -> tuple[Any, Mask]:
         """Numbers, all with the same sign of a currency, or in percent, or all without."""
         parts = compute.extract_regex(self._texts, NUMBER_WITH_COMMA if commas else NUMBER)
-        sign, before, digits, after = (compute.struct_field(parts, i) for i in range(4))
+        outer, before, inner, digits, after = (compute.struct_field(parts, i) for i in range(5))
+        sign = compute.binary_join_element_wise(outer, inner, pa.scalar("", outer.type))
         readable = np.array(compute.fill_null(compute.match_substring_regex(digits, DIGIT_FIRST), False))
+        readable &= np.array(compute.fill_null(compute.less_equal(compute.utf8_length(sign), 1), False))
         units = compute.binary_join_element_wise(before, after, pa.scalar("", before.type)).to_pylist()
         counts = Counter[str]()
         for unit, count in zip(np.array(units, dtype=object)[readable], self._counts[readable], strict=True):
