@@ -61,8 +61,8 @@ def draw(path: Path, model: SpectralForestRegressor, data: Split, results: dict[
     at, low = np.arange(len(some)), quantiles[by_width]
     left.vlines(at, low[:, 0], low[:, 4], color=MUTED, lw=2, label="95 % interval")
     left.vlines(at, low[:, 1], low[:, 3], color=INK, lw=4, label="50 % interval")
-    left.plot(at, data.y_test[some][by_width], "o", color=ACCENT, ms=3.5, label="what happened")
-    left.set(xlabel="80 test flights, the surest first", ylabel="arrival delay (minutes)", xticks=[])
+    left.plot(at, data.y_test[some][by_width], "o", color=ACCENT, ms=3.5, label="actual delay")
+    left.set(xlabel="80 test flights, from the most certain to the least", ylabel="arrival delay (minutes)", xticks=[])
     left.set_ylim(-90, 300)
     left.legend(frameon=False, loc="upper left")
     middle.plot([0, 1], [0, 1], color=MUTED, lw=1)
