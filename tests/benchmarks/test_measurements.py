@@ -140,7 +140,7 @@ class TestStreaming:
 
     def test_a_cluster_makes_the_same_model(self, folder):
         write_table(folder / "airline.parquet", AIRLINE_INPUTS, "ArrDelay", 600)
-        cells = cluster.cells([0.0006], "1GB", "1GB", [0, 1], 1)
+        cells = cluster.cells([0.0006], 2, "1GB", "1GB", [0, 1], 1)
         alone, shared = (row for cell in cells for row in cluster.measure(folder, folder, cell))
         assert alone["checksum"] == shared["checksum"]
         stages = sum(shared[f"{stage}_s"] for stage in cluster.STAGES)
