@@ -223,6 +223,16 @@ def test_categories_of_a_slice_are_those_of_its_rows(empty):
     assert category_codes(whole, categories)[5:16].tolist() == expected
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_an_order_that_names_a_category_twice_is_that_of_its_first_places(parts):
+    names, codes = pa.array(["low", "high", "low", "top"]), pa.array([0, 3, 2, 1, 0, 3], pa.int8())
+    whole = pa.DictionaryArray.from_arrays(codes, names, ordered=True)
+    column = pa.chunked_array([whole[k::parts] for k in range(parts)])
+    features, _ = encoded(column)
+    order = {"low": 0.0, "high": 1.0, "top": 2.0}
+    assert features[:, 0].tolist() == [order[name] for name in column.to_pylist()]
+
+
 @pytest.mark.parametrize("values", [
     [1.5, 2.5], ["a", "b"], [f"k{i}" for i in range(15)], [dt.date(2024, 1, 1), dt.date(2024, 1, 2)],
     pd.Categorical(["low", "high"], ["low", "high"], ordered=True),

@@ -143,11 +143,11 @@ class ColumnFitter:
 
 
 def _ordered_categories(column: Column) -> list[str] | None:
-    """Categories in their order, where the column says that they have one."""
+    """Distinct categories in their order, where the column says that they have one."""
     if not (pa.types.is_dictionary(column.type) and column.type.ordered and column.num_chunks):
         return None
     values = column.unify_dictionaries().chunk(0).dictionary
-    return texts(pa.chunked_array([values])).drop_null().to_pylist()
+    return list(dict.fromkeys(texts(pa.chunked_array([values])).drop_null().to_pylist()))
 
 
 def fit_ordinal(column: Column, name: str, categories: list[str]) -> Ordinal | Dropped:
