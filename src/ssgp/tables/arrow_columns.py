@@ -192,7 +192,8 @@ def _as_arrow_has_them(values: Any) -> Any:  # noqa: ANN401  anything with a dty
     dtype = values.dtype
     if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
         return values
-    return values.astype(np.float64 if dtype.itemsize > np.float64().itemsize else dtype.newbyteorder("="), copy=False)
+    known = np.dtype(np.float64) if dtype.itemsize > np.float64().itemsize else dtype.newbyteorder("=")
+    return values if known == dtype else values.astype(known)
 
 
 def _from_array(X: Any) -> Any:  # noqa: ANN401
