@@ -171,6 +171,7 @@ def _fit(model: Any, table: Table, weight: np.ndarray | None) -> tuple[Any, str 
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "sample_weight", UserWarning)
         warnings.filterwarnings("ignore", ".*of the rows repeat another exactly", UserWarning)
+        warnings.filterwarnings("ignore", ".*of fewer than 20 none are held out", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             return model.fit(table.X, table.y, sample_weight=weight), None
