@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from ssgp.engine.tree_size import TreeSize
 from ssgp.forest import boosted_trees
-from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, TreeSize, grow
+from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, grow
 from ssgp.forest.sklearn_trees import LEAF
 from ssgp.saving.contents import ContentsError
 from ssgp.saving.kinds import kind_of

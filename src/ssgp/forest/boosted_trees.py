@@ -11,6 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.wide import WIDE
 from ssgp.engine.threads import openmp_threads
+from ssgp.engine.tree_size import TreeSize
 from ssgp.forest.sklearn_trees import LEAF, compile_trees, nodes_of_trees, sum_of_trees
 from ssgp.saving.contents import array, integer, number
 from ssgp.saving.kinds import stored
@@ -20,7 +21,6 @@ __all__ = [
     "BoostedTrees",
     "TreeGrower",
     "TreeRows",
-    "TreeSize",
     "bin_edges",
     "grow",
     "sizes_of_trees",
@@ -28,15 +28,6 @@ __all__ = [
 ]
 
 Booster = HistGradientBoostingRegressor | HistGradientBoostingClassifier
-
-
-@dataclass(frozen=True)
-class TreeSize:
-    """How far a tree grows: leaves at most, and rows of a leaf at least."""
-
-    most_leaves: int
-    least_rows: int
-
 
 # Few trees with many leaves: as accurate as many small ones for errors, and several times as fast to evaluate. Where
 # rows held out ask for more than the first trees, there is something fine to learn, which larger ones learn faster.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ssgp._utils.arrays import Array
-from ssgp.engine.on_card.boosting import CardBooster, TreeLimits
+from ssgp.engine.on_card.boosting import CardBooster
 from ssgp.engine.on_card.cards import Card
 from ssgp.forest.boosted_trees import BoostedTrees, bin_edges, sizes_of_trees, with_edges
 
@@ -32,7 +32,7 @@ class CardGrower:
     def grow(self, n_trees: int) -> BoostedTrees:
         """So many trees, with those that were grown before."""
         for last, size in sizes_of_trees(len(self._booster.trees), n_trees):
-            self._booster.grow(last, TreeLimits(size.most_leaves, size.least_rows))
+            self._booster.grow(last, size)
         trees = self._booster.trees
         by_bin = BoostedTrees(
             bounds=np.cumsum([0, *(len(tree.feature) for tree in trees)]),

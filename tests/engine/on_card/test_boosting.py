@@ -6,8 +6,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from devices import CARD
 from ssgp.engine.on_card import boosting
-from ssgp.engine.on_card.boosting import CardBooster, TreeLimits
-from ssgp.forest.boosted_trees import BinnedRows, TreeSize, bin_edges
+from ssgp.engine.on_card.boosting import CardBooster
+from ssgp.engine.tree_size import TreeSize
+from ssgp.forest.boosted_trees import BinnedRows, bin_edges
 from ssgp.forest.card_boosting import CardTreeRows
 
 pytestmark = pytest.mark.card
@@ -60,7 +61,7 @@ def test_values_of_leaves_are_means_of_their_rows(rows):
     X, y, weight = rows
     bins = np.stack([np.searchsorted(edges, X[:, j]) for j, edges in enumerate(bin_edges(X))], axis=1)
     sent_bins, sent_y, sent_weight = map(CARD.send, (bins.astype(np.uint8), y, weight))
-    growth = boosting._Growth(CARD, sent_bins, sent_y, sent_weight, 1.0, TreeLimits(16, 20))
+    growth = boosting._Growth(CARD, sent_bins, sent_y, sent_weight, 1.0, TreeSize(16, 20))
     values = CARD.fetch(growth.values_of_rows())
     assert len(np.unique(values)) == 16
     for value in np.unique(values):
@@ -72,7 +73,7 @@ def test_values_of_leaves_are_means_of_their_rows(rows):
 def test_a_constant_target_has_one_leaf(rng):
     X = rng.normal(size=(300, 2))
     booster = CardBooster(CARD, X, bin_edges(X), np.full(300, 4.0), np.ones(300), 0.3)
-    booster.grow(1, TreeLimits(31, 20))
+    booster.grow(1, TreeSize(31, 20))
     (tree,) = booster.trees
     assert booster.baseline == pytest.approx(4.0)
     assert tree.feature.tolist() == [-1]

@@ -14,8 +14,9 @@ import numpy as np
 from ssgp._utils.arrays import Array, Indices
 from ssgp.engine.on_card.backend import Tensor, torch
 from ssgp.engine.on_card.cards import Card
+from ssgp.engine.tree_size import TreeSize
 
-__all__ = ["CardBooster", "GrownTree", "TreeLimits"]
+__all__ = ["CardBooster", "GrownTree"]
 
 # Bins of an input, at most.
 BINS = 256
@@ -23,14 +24,6 @@ BINS = 256
 SUM_BITS = 62
 # Least sum of weights on a side of a cut, as scikit-learn has it.
 LEAST_WEIGHT = 1e-3
-
-
-@dataclass(frozen=True)
-class TreeLimits:
-    """How far trees grow: leaves at most, and rows of a leaf at least."""
-
-    most_leaves: int
-    least_rows: int
 
 
 @dataclass(frozen=True)
@@ -84,10 +77,10 @@ class CardBooster:
         self._left_over = self._y - self.baseline
         self.trees: list[GrownTree] = []
 
-    def grow(self, n_trees: int, limits: TreeLimits) -> None:
-        """Grow until there are so many trees, the new ones within limits."""
+    def grow(self, n_trees: int, size: TreeSize) -> None:
+        """Grow until there are so many trees, the new ones of this size."""
         while len(self.trees) < n_trees:
-            growth = _Growth(self.card, self._bins, self._left_over, self._weight, self.rate, limits)
+            growth = _Growth(self.card, self._bins, self._left_over, self._weight, self.rate, size)
             self._left_over = self._left_over - growth.values_of_rows()
             self.trees.append(growth.tree())
 
@@ -103,14 +96,12 @@ class _Growth:
         Bins of the rows.
     target, weight : tensors of shape (n,)
         What the tree is fitted to.
-    rate, limits : float, TreeLimits
+    rate, size : float, TreeSize
         Learning rate, and how far the tree grows.
     """
 
-    def __init__(
-        self, card: Card, bins: Tensor, target: Tensor, weight: Tensor, rate: float, limits: TreeLimits
-    ) -> None:
-        self.card, self.limits, self._bins = card, limits, bins
+    def __init__(self, card: Card, bins: Tensor, target: Tensor, weight: Tensor, rate: float, size: TreeSize) -> None:
+        self.card, self._size, self._bins = card, size, bins
         moment = weight * target
         largest = torch.stack([moment.abs().max(), weight.max()])
         bits = [SUM_BITS - log2(len(bins) * max(value, 1e-300)) for value in card.fetch(largest).tolist()]
@@ -119,7 +110,7 @@ class _Growth:
         self._summed = [torch.round(moment / units[0]).long(), torch.round(weight / units[1]).long()]
         self._summed.append(torch.ones_like(self._summed[0]))
         self._units, self._rate = card.send(np.array(units))[:, None, None, None], rate
-        least = card.send(np.array([-inf, LEAST_WEIGHT, limits.least_rows]))
+        least = card.send(np.array([-inf, LEAST_WEIGHT, size.least_rows]))
         self._least = least[:, None, None, None]
         # The node of every row and, of every node, its value, the gain of its best cut, that cut's input and last bin
         # on the left, its parent, and its left child, which the right one follows: -1 where the cut is not made.
@@ -135,7 +126,7 @@ class _Growth:
         """Nodes that are cut if whichever gains most is always next, as far as gains are known, in that order."""
         gain, left, cut = self._gain, self._left, list[int]()
         waiting = [(-gain[0], 0)]
-        while waiting and len(cut) < self.limits.most_leaves - 1:
+        while waiting and len(cut) < self._size.most_leaves - 1:
             lost, node = heappop(waiting)
             if lost >= 0.0:
                 break
