@@ -144,6 +144,10 @@ class StretchableDistribution(MappableDistribution):
         """Integrals of F (1 - F) below and above the mean, shapes (n,): the two parts of `half_difference`."""
 
     @abstractmethod
+    def centred(self) -> "StretchableDistribution":
+        """The distributions of distances from the mean: of mean zero, to the last digit."""
+
+    @abstractmethod
     def with_tails(self, dof: float) -> "StretchableDistribution":
         """The distributions with heavier tails, of at most `dof` degrees of freedom."""
 

@@ -102,6 +102,10 @@ class FilledDistribution(StretchableDistribution):
         before, filled = self.before.half_differences(), self.filled.half_differences()
         return self._joined(before[0], filled[0]), self._joined(before[1], filled[1])
 
+    def centred(self) -> "FilledDistribution":
+        """The distributions of distances from the mean."""
+        return FilledDistribution(self.before.centred(), self.filled.centred(), self.places)
+
     def with_tails(self, dof: float) -> "FilledDistribution":
         """The distributions with heavier tails, of at most `dof` degrees of freedom."""
         return FilledDistribution(self.before.with_tails(dof), self.filled.with_tails(dof), self.places)

@@ -89,6 +89,10 @@ class NormalDistribution(StretchableDistribution):
         half = 0.5 * self.scale / sqrt(pi)
         return half, half
 
+    def centred(self) -> "NormalDistribution":
+        """The distributions of distances from the mean."""
+        return NormalDistribution(np.zeros_like(self.location), self.scale)
+
     def with_tails(self, dof: float) -> StudentMixture:
         """Student-t distributions of at most `dof` degrees of freedom."""
         return self.as_students().with_tails(dof)

@@ -17,7 +17,8 @@ __all__ = ["StretchedDistribution"]
 class StretchedDistribution(MappableDistribution):
     """Distributions that are shifted, and stretched below and above their means.
 
-    The map of the target is increasing: quantiles keep their order, and densities integrate to one.
+    The map of the target is increasing: quantiles keep their order, and densities integrate to one. It is computed of
+    distances from the mean, which have digits where values far from zero and near to each other have none.
 
     Attributes
     ----------
@@ -48,75 +49,75 @@ class StretchedDistribution(MappableDistribution):
         """Variances, shape (n,)."""
         if self.above == self.below:
             return self.above**2 * self.before.variance()
-        upper = self.before.upper_variance()
-        square = self.above**2 * upper + self.below**2 * (self.before.variance() - upper)
-        return square - ((self.above - self.below) * self._mean_excess) ** 2
+        upper = self._distances.upper_variance()
+        square = self.above**2 * upper + self.below**2 * (self._distances.variance() - upper)
+        return square - self._join**2
 
     def logpdf(self, y: ArrayLike) -> Array:
         """Log densities at y, shape (n,)."""
-        y = np.asarray(y, dtype=float)
-        factor = np.where(y > self._join, self.above, self.below)
-        return self.before.logpdf(self._unstretch(y)) - np.log(factor)
+        distance = self._unstretch(y)
+        return self._distances.logpdf(distance) - np.log(self._factor(distance))
 
     def cdf(self, y: ArrayLike) -> Array:
         """Probabilities of at most y, shape (n,)."""
-        return self.before.cdf(self._unstretch(np.asarray(y, dtype=float)))
+        return self._distances.cdf(self._unstretch(y))
 
     def sf(self, y: ArrayLike) -> Array:
         """Probabilities of more than y, shape (n,)."""
-        return self.before.sf(self._unstretch(np.asarray(y, dtype=float)))
+        return self._distances.sf(self._unstretch(y))
 
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Independent draws, shape (n, n_samples)."""
-        return self._stretch(self.before.sample(n_samples, random_state))
+        return (self.mean() + self._stretch(self._distances.sample(n_samples, random_state).T)).T
 
     def excess(self, y: ArrayLike) -> Array:
         """Mean excess over y, E max(Y - y, 0), shape (n,)."""
         y = np.asarray(y, dtype=float)
-        point = self._unstretch(y)
-        excess = self.before.excess(point)
+        distance = self._unstretch(y)
+        excess = self._distances.excess(distance)
         # Below the join the shortfall E max(y - Y, 0) is that of one side alone.
-        shortfall = excess - (self.before.mean() - point)
-        return np.where(y > self._join, self.above * excess, self.mean() - y + self.below * shortfall)
+        shortfall = excess + distance
+        return np.where(distance > 0, self.above * excess, self.mean() - y + self.below * shortfall)
 
     def moments_of(self, function: ValueFunction) -> tuple[Array, Array]:
         """Means and variances of ``function(values, rows)`` of the values of each row, shapes (n,).
 
         Where the two sides are stretched unequally, they are to about a thousandth of the deviation.
         """
-        centre, join = self.before.mean(), self._join
+        mean = self.mean()
 
-        def of_stretched(values: Array, rows: slice | Indices) -> Array:
-            distance = values - centre[rows]
-            return function(join[rows] + np.where(distance > 0, self.above, self.below) * distance, rows)
+        def of_distances(distance: Array, rows: slice | Indices) -> Array:
+            return function(mean[rows] + self._stretch(distance, rows), rows)
 
-        return self.before.moments_of(of_stretched)
+        return self._distances.moments_of(of_distances)
 
     def half_difference(self) -> Array:
         """Half the mean distance of two independent draws, E abs(Y - Y') / 2, shape (n,)."""
-        below, above = self.before.half_differences()
+        below, above = self._distances.half_differences()
         return self.below * below + self.above * above
 
     def _quantile(self, level: float | Array) -> Array:
-        return self._stretch(self.before._quantile(level)[:, None])[:, 0]
+        return self.mean() + self._stretch(self._distances._quantile(level))
 
     @cached_property
-    def _mean_excess(self) -> Array:
-        """Mean excess of the values before over their mean, shape (n,)."""
-        return self.before.excess(self.before.mean())
+    def _distances(self) -> StretchableDistribution:
+        """Distributions of the distances from the mean, before they are stretched."""
+        return self.before.centred()
 
     @cached_property
     def _join(self) -> Array:
-        """Points where the two sides meet, shape (n,), such that unequal factors do not move the means."""
-        difference = self.above - self.below
-        return self.mean() - (difference * self._mean_excess if difference else 0.0)
+        """Distances from the mean to where the two sides meet, shape (n,): unequal factors do not move the mean."""
+        return (self.below - self.above) * self._distances.excess(0.0)
 
-    def _stretch(self, x: Array) -> Array:
-        """Stretched values of values before, shapes (n, k)."""
-        distance = x - self.before.mean()[:, None]
-        return self._join[:, None] + np.where(distance > 0, self.above, self.below) * distance
+    def _factor(self, distance: Array) -> Array:
+        """Factors of distances from the mean, before or after they are stretched."""
+        return np.where(distance > 0, self.above, self.below)
 
-    def _unstretch(self, y: Array) -> Array:
-        """Values before, of stretched values y, shapes (n,)."""
-        distance = y - self._join
-        return self.before.mean() + distance / np.where(distance > 0, self.above, self.below)
+    def _stretch(self, distance: Array, rows: slice | Indices = slice(None)) -> Array:
+        """Stretched distances from the mean, of those of these rows, shapes (..., k)."""
+        return self._join[rows] + self._factor(distance) * distance
+
+    def _unstretch(self, y: ArrayLike) -> Array:
+        """Distances from the mean, before they are stretched, of values y, shape (n,)."""
+        distance = np.asarray(y, dtype=float) - self.mean() - self._join
+        return distance / self._factor(distance)

@@ -150,6 +150,13 @@ class StudentMixture(StretchableDistribution):
         """The same distributions."""
         return self
 
+    def centred(self) -> "StudentMixture":
+        """The distributions of distances from the mean."""
+        location = self.location - self.mean()
+        # A mean far from zero was rounded by more than those of distances are.
+        location = location - mean_in_order(location)
+        return replace(self, location=location, centre=np.zeros(len(self)))
+
     def with_tails(self, dof: float) -> "StudentMixture":
         """The mixtures with heavier tails, of at most `dof` degrees of freedom."""
         return replace(self, dof=combined_dof(self.dof, dof))
