@@ -34,11 +34,16 @@ SHAPE_START = np.concatenate([np.linspace(-0.7, 0.7, SHAPE_COMPONENTS), np.full(
 PRIOR, SHAPE_PRIOR, SLOPE_PRIOR = 2.0, 1.0, 2.0
 # How long the search goes on; of many rows it has more to find, and of few it would follow them too closely.
 OPTIONS, OPTIONS_OF_MANY = {"maxiter": 60, "ftol": 1e-7}, {"maxiter": 120, "maxcor": 20, "ftol": 1e-7}
+LAST_OPTIONS = {"maxiter": 60, "maxcor": 20, "ftol": 1e-7}
 MANY_ROWS = 10_000
 # Least deviation of the predicted means, in the model's units.
 LEAST_DEVIATION = 1e-9
-# Rows whose arrays of numbers for each component stay in a core's cache. Threads for parts of them wait for each other.
-ROWS_PER_PART = 2048
+# Rows whose arrays of numbers for each component stay in a core's cache, where calls of a part are long beside their
+# number. Threads for parts of them wait for each other.
+ROWS_PER_PART = 8192
+# Of many rows about so many, from all over the table, tell where the best numbers are: all of them judge these, and
+# have the last steps.
+FEWER_ROWS = 5000
 
 
 def fit_calibration(components: Components, y: Array, weight: Array | None = None) -> tuple[Calibration, float]:
@@ -61,6 +66,7 @@ def fit_calibration(components: Components, y: Array, weight: Array | None = Non
     if len(best.free) > len(START):
         finer = _fit(_Likelihood(components, rows, True, FINER_COMPONENTS), _halved(best.free))
         best = max(best, finer, key=lambda fitted: fitted.worth)
+    best = _fit_to_all(best) if best.likelihood.has_many else best
     return best.likelihood.calibration(best.free), best.score
 
 
@@ -88,6 +94,11 @@ class _HeldOut:
     def part(self, rows: slice) -> "_HeldOut":
         """Some of the rows, with their shares of all."""
         return _HeldOut(self.y[rows], self.share[rows], self.total)
+
+    def alone(self, rows: slice) -> "_HeldOut":
+        """Some of the rows, as if there were no others."""
+        share = self.share[rows].sum()
+        return _HeldOut(self.y[rows], self.share[rows] / share, self.total * share)
 
 
 class _Likelihood:
@@ -119,10 +130,19 @@ class _Likelihood:
         self.usual_mean = float(share @ mean)
         self.usual_deviation = max(float(np.sqrt(share @ (mean - self.usual_mean) ** 2)), LEAST_DEVIATION)
         position = self._trend(START).position(mean)
+
+        def part(own: slice, rows: _HeldOut) -> _Part:
+            return _Part(rows, components.mean[:, own], noise.rows(own), position[own])
+
         slices = [slice(i, i + ROWS_PER_PART) for i in range(0, len(mean), ROWS_PER_PART)]
-        self._parts = [
-            _Part(rows.part(part), components.mean[:, part], noise.rows(part), position[part]) for part in slices
-        ]
+        self._parts = [part(own, rows.part(own)) for own in slices]
+        fewer = slice(None, None, -(-len(mean) // FEWER_ROWS))
+        self.fewer = part(fewer, rows.alone(fewer)) if self.has_many else None
+
+    @property
+    def has_many(self) -> bool:
+        """Whether there are so many rows that fewer tell about where the best numbers are."""
+        return len(self.rows.y) >= MANY_ROWS
 
     def calibration(self, free: Array) -> Calibration:
         """The calibration of free numbers."""
@@ -151,11 +171,11 @@ class _Likelihood:
             usual_deviation=self.usual_deviation,
         )
 
-    def with_gradient(self, free: Array) -> tuple[float, Array]:
-        """Mean log density of the rows, and its gradient by the free numbers."""
+    def with_gradient(self, free: Array, only: "_Part | None" = None) -> tuple[float, Array]:
+        """Mean log density of the rows, or of some only, and its gradient by the free numbers."""
         calibration, trend = self.calibration(free), self._trend(free)
         value, gradient = 0.0, np.zeros(len(free))
-        for part in self._parts:
+        for part in self._parts if only is None else [only]:
             own_value, own_gradient = part.with_gradient(calibration, trend, len(free))
             value, gradient = value + own_value, gradient + own_gradient
         return value, gradient
@@ -264,20 +284,28 @@ class _Fitted:
 
 
 def _fit(likelihood: _Likelihood, start: Array) -> _Fitted:
-    """The most probable numbers, from a start that says how many there are."""
+    """The most probable numbers, from a start that says how many there are; of many rows, for fewer of them."""
+    return _ascend(likelihood, start, likelihood.fewer, OPTIONS_OF_MANY if likelihood.has_many else OPTIONS)
+
+
+def _fit_to_all(fitted: _Fitted) -> _Fitted:
+    """The most probable numbers for all rows, from those for fewer of them."""
+    return _ascend(fitted.likelihood, fitted.free, None, LAST_OPTIONS)
+
+
+def _ascend(likelihood: _Likelihood, start: Array, only: _Part | None, options: dict[str, float]) -> _Fitted:
     precision = np.full(len(start), PRIOR)
     n_components = likelihood.n_components
     n_slopes = len(START) + 2 * n_components
     precision[len(START) : n_slopes], precision[n_slopes:] = SHAPE_PRIOR, SLOPE_PRIOR
-    precision /= likelihood.rows.total
+    precision /= likelihood.rows.total if only is None else only.rows.total
 
     def loss(free: Array) -> tuple[float, Array]:
-        value, gradient = likelihood.with_gradient(free)
+        value, gradient = likelihood.with_gradient(free, only)
         return float(precision @ (free * free)) - value, 2.0 * precision * free - gradient
 
     shape = [OFFSET_BOUNDS] * n_components + [SCALE_BOUNDS] * n_components + [SLOPE_BOUNDS] * (2 * n_components)
     bounds = [*BOUNDS, *shape][: len(start)]
-    options = OPTIONS_OF_MANY if len(likelihood.rows.y) >= MANY_ROWS else OPTIONS
     best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return _Fitted(likelihood, best.x, likelihood.with_gradient(best.x)[0])
 

@@ -62,7 +62,7 @@ def test_values_of_leaves_are_means_of_their_rows(rows):
     bins = np.stack([np.searchsorted(edges, X[:, j]) for j, edges in enumerate(bin_edges(X))], axis=1)
     sent_bins, sent_y, sent_weight = map(CARD.send, (bins.astype(np.uint8), y, weight))
     growth = boosting._Growth(CARD, sent_bins, sent_y, sent_weight, 1.0, TreeSize(16, 20))
-    values = CARD.fetch(growth.values_of_rows())
+    values = CARD.fetch(growth.tree_and_values()[1])
     assert len(np.unique(values)) == 16
     for value in np.unique(values):
         inside = values == value

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import floor, inf, log2
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,12 +82,16 @@ class CardBooster:
         """Grow until there are so many trees, the new ones of this size."""
         while len(self.trees) < n_trees:
             growth = _Growth(self.card, self._bins, self._left_over, self._weight, self.rate, size)
-            self._left_over = self._left_over - growth.values_of_rows()
-            self.trees.append(growth.tree())
+            tree, values = growth.tree_and_values()
+            self._left_over = self._left_over - values
+            self.trees.append(tree)
 
 
 class _Growth:
-    """The growth of one tree, whose nodes are leaves until their best cuts have been made.
+    """The growth of one tree, level by level, whose nodes are leaves until their best cuts have been made.
+
+    Levels are many, and late ones of few nodes: calls would take longer than what they do, so that there are few, with
+    two looks from outside at what came out.
 
     Parameters
     ----------
@@ -101,108 +106,222 @@ class _Growth:
     """
 
     def __init__(self, card: Card, bins: Tensor, target: Tensor, weight: Tensor, rate: float, size: TreeSize) -> None:
-        self.card, self._size, self._bins = card, size, bins
-        moment = weight * target
-        largest = torch.stack([moment.abs().max(), weight.max()])
-        bits = [SUM_BITS - log2(len(bins) * max(value, 1e-300)) for value in card.fetch(largest).tolist()]
-        units = [*(2.0 ** -floor(number) for number in bits), 1.0]
-        # What is summed over rows: moments and weights in their units, and the number of rows.
-        self._summed = [torch.round(moment / units[0]).long(), torch.round(weight / units[1]).long()]
-        self._summed.append(torch.ones_like(self._summed[0]))
-        self._units, self._rate = card.send(np.array(units))[:, None, None, None], rate
-        least = card.send(np.array([-inf, LEAST_WEIGHT, size.least_rows]))
-        self._least = least[:, None, None, None]
-        # The node of every row and, of every node, its value, the gain of its best cut, that cut's input and last bin
-        # on the left, its parent, and its left child, which the right one follows: -1 where the cut is not made.
-        self._at = torch.zeros_like(self._summed[0])
-        self._value, self._gain = list[float](), list[float]()
-        self._feature, self._last_bin, self._parent, self._left = list[int](), list[int](), list[int](), list[int]()
-        rows = torch.arange(len(bins), device=bins.device)
-        self._add_nodes([-1], rows, torch.zeros_like(rows))
-        while level := [node for node in self._best_cuts() if self._left[node] < 0]:
-            self._cut(level)
+        self.card, self._bins = card, bins
+        self._numbers = _WholeNumbers.of(card, weight * target, weight)
+        self._least = card.send(np.array([LEAST_WEIGHT, size.least_rows]))[:, None, None, None]
+        self._nodes = _Nodes(rate, size.most_leaves - 1, bins.shape[1])
+        # The node of every row.
+        self._at = torch.zeros(len(bins), dtype=torch.int64, device=bins.device)
+        self._grow()
 
-    def _best_cuts(self) -> list[int]:
-        """Nodes that are cut if whichever gains most is always next, as far as gains are known, in that order."""
-        gain, left, cut = self._gain, self._left, list[int]()
-        waiting = [(-gain[0], 0)]
-        while waiting and len(cut) < self._size.most_leaves - 1:
+    def _grow(self) -> None:
+        """Cut level after level: which cuts are kept in the end is known once all are known."""
+        rows = torch.arange(len(self._at), device=self._at.device)
+        sums, parents = self._sums(rows, torch.zeros_like(rows), 1), np.array([-1])
+        self._nodes.add(parents, self.card.fetch(self._best_cuts(sums)))
+        while len(cut := self._nodes.worth_cutting()):
+            sums = self._cut(cut, sums)
+            self._nodes.add(np.repeat(cut, 2), self.card.fetch(self._best_cuts(sums)))
+
+    def _cut(self, cut: Indices, sums: Tensor) -> Tensor:
+        """Make the best cuts of some nodes of the last level, which has these sums; those of their children.
+
+        The smaller child comes first. Only its rows are summed: the other has the rest.
+        """
+        facts, n_cut = self.card.send(self._nodes.facts_of_cuts(cut)), len(cut)
+        child, place, feature, last_bin, right_is_small = facts[:5, self._at]
+        right = self._bins.gather(1, feature[:, None])[:, 0] > last_bin
+        is_cut, is_large = child >= 0, right != right_is_small
+        self._at = torch.where(is_cut, child + is_large, self._at)
+        rows = torch.nonzero(is_cut > is_large)[:, 0]
+        small = self._sums(rows, place[rows], n_cut)
+        return torch.stack([small, sums[:, facts[5, :n_cut]] - small], dim=2).flatten(1, 2)
+
+    def _sums(self, rows: Tensor, node: Tensor, n_nodes: int) -> Tensor:
+        """Sums over some rows, each of which belongs to one of so many nodes: shape (2, nodes, 256, d)."""
+        n_inputs = self._bins.shape[1]
+        sums = self._at.new_zeros((2, n_nodes * BINS, n_inputs))
+        at_once = max(1, self.card.numbers_at_once // (2 * n_inputs))
+        for part, own in zip(rows.split(at_once), node.split(at_once), strict=True):
+            place = torch.add(self._bins[part], own[:, None], alpha=BINS)
+            numbers = self._numbers.of_rows[:, part, None]
+            sums.scatter_add_(1, place.expand(2, -1, -1), numbers.expand(-1, -1, n_inputs))
+        return sums.unflatten(1, (n_nodes, BINS))
+
+    def _best_cuts(self, sums: Tensor) -> Tensor:
+        """Facts of k nodes with these sums, as `_Nodes.add` takes them, shape (6, k)."""
+        at_once = max(1, self.card.numbers_at_once // (BINS * sums.shape[3]))
+        return torch.cat([self._best_cuts_of(part) for part in sums.split(at_once, dim=1)], dim=1)
+
+    def _best_cuts_of(self, sums: Tensor) -> Tensor:
+        moment, left = self._numbers.told_apart(sums.cumsum(dim=2))
+        whole_moment, whole = moment[:, -1:], left[:, :, -1:]
+        right = whole - left
+        enough = (torch.minimum(left, right) >= self._least).all(dim=0)
+        # What is gained times the weight: how far moments are from what their share of the weight would have.
+        beyond = torch.addcmul(moment * whole[0], whole_moment, left[0], value=-1.0)
+        gain = torch.where(enough, beyond * beyond / (left[0] * right[0]), -inf)
+        best, place = gain.flatten(1).max(dim=1)
+        n_left = left[1].flatten(1).gather(1, place[:, None])[:, 0]
+        return torch.stack([best, place, whole_moment[:, 0, 0], *whole[:, :, 0, 0], n_left])
+
+    def tree_and_values(self) -> tuple[GrownTree, Tensor]:
+        """The tree, and what it predicts of the rows, shape (n,)."""
+        tree, values = self._nodes.tree_and_values()
+        return tree, self.card.send(values)[self._at]
+
+
+@dataclass(frozen=True)
+class _WholeNumbers:
+    """Moments, weights and numbers of rows as whole numbers, which can be added in any order.
+
+    Attributes
+    ----------
+    of_rows : int64 tensor of shape (2, n)
+        Moments, and weights with a one for the row in the last bits.
+    units : tuple of two floats
+        Units of moments and weights.
+    count_bits : int
+        Bits for the number of rows.
+    """
+
+    of_rows: Tensor
+    units: tuple[float, float]
+    count_bits: int
+
+    @classmethod
+    def of(cls, card: Card, moment: Tensor, weight: Tensor) -> "_WholeNumbers":
+        """Those of rows with moments and weights (n,)."""
+        largest = card.fetch(torch.stack([moment.abs().max(), weight.max()])).tolist()
+        n_rows, count_bits = len(weight), len(weight).bit_length()
+        bits = [SUM_BITS, SUM_BITS - count_bits]
+        units = [2.0 ** -floor(b - log2(n_rows * max(value, 1e-300))) for b, value in zip(bits, largest, strict=True)]
+        moments, weights = torch.round(moment / units[0]).long(), torch.round(weight / units[1]).long()
+        return cls(torch.stack([moments, (weights << count_bits) + 1]), (units[0], units[1]), count_bits)
+
+    def told_apart(self, sums: Tensor) -> tuple[Tensor, Tensor]:
+        """Moments (k, ...), and weights and numbers of rows (2, k, ...), of sums (2, k, ...)."""
+        moment, packed = sums
+        weight = (packed >> self.count_bits).double() * self.units[1]
+        return moment.double() * self.units[0], torch.stack([weight, packed & ((1 << self.count_bits) - 1)])
+
+
+class _Level(NamedTuple):
+    """Nodes of one level, siblings side by side, of which the first has fewer rows.
+
+    Attributes
+    ----------
+    parent : int array of shape (k,)
+        Numbers of their parents.
+    value : array of shape (k,)
+        Their values.
+    feature, last_bin, right_is_small : int arrays of shape (k,)
+        Their best cuts: the input, the last bin on the left, and whether fewer rows are on the right.
+    """
+
+    parent: Indices
+    value: Array
+    feature: Indices
+    last_bin: Indices
+    right_is_small: Indices
+
+
+class _Nodes:
+    """Nodes of a tree on its way, numbered level by level.
+
+    Parameters
+    ----------
+    rate : float
+        Learning rate.
+    most_cuts, n_inputs : int
+        Cuts that are kept, at most, and number of inputs.
+    """
+
+    def __init__(self, rate: float, most_cuts: int, n_inputs: int) -> None:
+        self._rate, self._most_cuts, self._n_inputs = rate, most_cuts, n_inputs
+        self._levels, self._first_of_last = list[_Level](), 0
+        # What is lost by the best cut of every node, and its first child, -1 for none; the second one follows.
+        self._loss, self._first_child = list[float](), list[int]()
+
+    def __len__(self) -> int:
+        return len(self._loss)
+
+    def add(self, parent: Indices, facts: Array) -> None:
+        """A level of k nodes with these parents.
+
+        Facts (6, k) are the gain of a node's best cut times its weight, the place of that cut among bins and inputs,
+        the node's moment, weight and number of rows, and how many of these are on the left of the cut.
+        """
+        gain, place, moment, weight, n_rows, n_left = facts
+        last_bin, feature = np.divmod(place.astype(np.int64), self._n_inputs)
+        right_is_small = (2.0 * n_left > n_rows).astype(np.int64)
+        self._first_of_last = len(self)
+        for child, node in enumerate(parent[::2].tolist() if self._levels else []):
+            self._first_child[node] = len(self) + 2 * child
+        self._levels.append(_Level(parent, self._rate * moment / weight, feature, last_bin, right_is_small))
+        self._loss += (-gain / weight).tolist()
+        self._first_child += [-1] * len(parent)
+
+    def worth_cutting(self) -> Indices:
+        """Nodes of the last level that are cut, as far as gains are known."""
+        return np.array([node for node in self._cut() if node >= self._first_of_last], np.int64)
+
+    def _cut(self) -> list[int]:
+        """Nodes that are cut if whichever gains most is always next, in that order."""
+        loss, first_child, cut = self._loss, self._first_child, list[int]()
+        waiting = [(loss[0], 0)]
+        while waiting and len(cut) < self._most_cuts:
             lost, node = heappop(waiting)
             if lost >= 0.0:
                 break
             cut.append(node)
-            child = left[node]
+            child = first_child[node]
             if child >= 0:
-                heappush(waiting, (-gain[child], child))
-                heappush(waiting, (-gain[child + 1], child + 1))
+                heappush(waiting, (loss[child], child))
+                heappush(waiting, (loss[child + 1], child + 1))
         return cut
 
-    def _cut(self, level: list[int]) -> None:
-        """Make the best cuts of some nodes, each of which gets two children."""
-        first, device = len(self._gain), self._at.device
-        cuts = self.card.send(np.array([level, [self._feature[i] for i in level], [self._last_bin[i] for i in level]]))
-        slots = torch.full((first,), -1, dtype=torch.int64, device=device)
-        slots[cuts[0]] = torch.arange(len(level), device=device)
-        slot = slots[self._at]
-        rows = torch.nonzero(slot >= 0)[:, 0]
-        slot = slot[rows]
-        right = self._bins[rows, cuts[1][slot]] > cuts[2][slot]
-        child = 2 * slot + right
-        self._at[rows] = first + child
-        for i, node in enumerate(level):
-            self._left[node] = first + 2 * i
-        self._add_nodes([node for node in level for _ in range(2)], rows, child)
+    def facts_of_cuts(self, cut: Indices) -> Indices:
+        """What takes rows to children of some nodes of the last level, shape (6, nodes).
 
-    def _add_nodes(self, parents: list[int], rows: Tensor, slot: Tensor) -> None:
-        """New nodes with these parents, of which these rows are in the slot-th ones."""
-        found = self.card.fetch(self._best_cuts_of(self._histograms(rows, slot, len(parents))))
-        self._value += found[0].tolist()
-        self._gain += found[1].tolist()
-        self._feature += found[2].astype(int).tolist()
-        self._last_bin += found[3].astype(int).tolist()
-        self._parent += parents
-        self._left += [-1] * len(parents)
+        Of every node its first child, -1 where it is not cut, its place among the cuts, its input, last bin and whether
+        the right is small; in the last row, places of the cut nodes in their level.
+        """
+        n_nodes, first, level = len(self), self._first_of_last, self._levels[-1]
+        places, facts = np.arange(len(cut)), np.zeros((6, n_nodes), np.int64)
+        facts[0] = -1
+        facts[:2, cut] = n_nodes + 2 * places, places
+        facts[2:5, first:] = level.feature, level.last_bin, level.right_is_small
+        facts[5, places] = cut - first
+        return facts
 
-    def _histograms(self, rows: Tensor, slot: Tensor, n_slots: int) -> Tensor:
-        """Sums over some rows, each of which belongs to one of so many slots: shape (3, slots, 256, d)."""
-        n_inputs = self._bins.shape[1]
-        sums = self._at.new_zeros((3, n_slots * BINS, n_inputs))
-        at_once = max(1, self.card.numbers_at_once // n_inputs)
-        for part, own in zip(rows.split(at_once), slot.split(at_once), strict=True):
-            place = BINS * own[:, None] + self._bins[part]
-            for total, values in zip(sums, self._summed, strict=True):
-                total.scatter_add_(0, place, values[part, None].expand(-1, n_inputs))
-        return sums.unflatten(1, (n_slots, BINS))
+    def tree_and_values(self) -> tuple[GrownTree, Array]:
+        """The tree of the cuts that are kept, and the values of all nodes: below other cuts all are of one leaf."""
+        nodes = _Level(*map(np.concatenate, zip(*self._levels, strict=True)))
+        cut = np.array(self._cut(), np.int64)
+        return _tree(nodes, cut, np.array(self._first_child)), _values(nodes, cut)
 
-    def _best_cuts_of(self, sums: Tensor) -> Tensor:
-        """Value, gain, input and last bin on the left of k nodes with these sums, shape (4, k)."""
-        left = sums.cumsum(dim=2) * self._units
-        whole = left[:, :, -1:]
-        right = whole - left
-        enough = (torch.minimum(left, right) >= self._least).all(dim=0)
-        score = left[0] ** 2 / left[1] + right[0] ** 2 / right[1]
-        best, place = torch.where(enough, score, -inf).flatten(1).max(dim=1)
-        moment, weight = whole[0, :, 0, 0], whole[1, :, 0, 0]
-        mean, n_inputs = moment / weight, sums.shape[3]
-        return torch.stack([self._rate * mean, best - moment * mean, place % n_inputs, place // n_inputs])
 
-    def values_of_rows(self) -> Tensor:
-        """What the tree predicts of the rows, shape (n,)."""
-        cut, value = set(self._best_cuts()), np.array(self._value)
-        for node, parent in enumerate(self._parent):
-            # Below a cut that is not kept all are of one leaf.
-            if parent >= 0 and parent not in cut:
-                value[node] = value[parent]
-        return self.card.send(value)[self._at]
+def _tree(nodes: _Level, cut: Indices, first_child: Indices) -> GrownTree:
+    """The tree of nodes with these cuts, in an order in which parents come first."""
+    left = first_child[cut] + nodes.right_is_small[cut]
+    right = first_child[cut] + 1 - nodes.right_is_small[cut]
+    order = np.concatenate([[0], np.stack([left, right], axis=1).ravel()])
+    place = np.empty(len(nodes.parent), np.int64)
+    place[order] = np.arange(len(order))
+    inside = place[cut]
+    feature, number = np.full(len(order), -1, np.int32), nodes.value[order]
+    feature[inside], number[inside] = nodes.feature[cut], nodes.last_bin[cut]
+    children = np.zeros((len(order), 2), np.uint32)
+    children[inside] = 1 + np.arange(2 * len(cut)).reshape(-1, 2)
+    return GrownTree(feature, number, children)
 
-    def tree(self) -> GrownTree:
-        """The tree of the cuts that are kept."""
-        cut = self._best_cuts()
-        nodes = np.array([0, *(child for node in cut for child in (self._left[node], self._left[node] + 1))])
-        place = {node: i for i, node in enumerate(nodes.tolist())}
-        inside = [place[node] for node in cut]
-        feature, number = np.full(len(nodes), -1, np.int32), np.array(self._value)[nodes]
-        children = np.zeros((len(nodes), 2), np.uint32)
-        feature[inside], number[inside] = np.array(self._feature)[cut], np.array(self._last_bin)[cut]
-        children[inside] = 1 + np.arange(2 * len(cut)).reshape(-1, 2)
-        return GrownTree(feature, number, children)
+
+def _values(nodes: _Level, cut: Indices) -> Array:
+    """Values of nodes, which have that of their parent where it is not cut."""
+    is_cut, value = np.zeros(len(nodes.parent), bool), nodes.value.copy()
+    is_cut[cut] = True
+    inheriting = 1 + np.flatnonzero(~is_cut[nodes.parent[1:]])
+    for node, parent in zip(inheriting.tolist(), nodes.parent[inheriting].tolist(), strict=True):
+        value[node] = value[parent]
+    return value
