@@ -42,6 +42,7 @@ class Stage(Cell):
     millions: float
     memory: str
     stage: str
+    device: str
 
 
 def write_table(path: Path, n_rows: int, folder: Path | None) -> None:
@@ -88,10 +89,11 @@ def measure(folder: Path | None, scratch: Path, cell: Stage) -> list[Row]:
         # In another process: a command's peak memory is counted from that of the process that starts it.
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             pool.submit(write_table, data, n_rows, folder).result()
+    device = ("--device", cell.device)
     commands = {
-        "fit": ("fit", data, "--target", "ArrDelay", "--memory", cell.memory, "--out", model),
-        "predict": ("predict", model, data, "--out", predicted),
-        "predict with deviations": ("predict", model, data, "--std", "--out", predicted),
+        "fit": ("fit", data, "--target", "ArrDelay", "--memory", cell.memory, "--out", model, *device),
+        "predict": ("predict", model, data, "--out", predicted, *device),
+        "predict with deviations": ("predict", model, data, "--std", "--out", predicted, *device),
         "evaluate": ("evaluate", model, data),
     }
     if cell.stage != "fit" and not model.exists():
@@ -108,11 +110,11 @@ def measure(folder: Path | None, scratch: Path, cell: Stage) -> list[Row]:
 
 
 def main() -> None:
-    flags = options(__doc__, millions="2,20,100", memory="4GB", scratch="", stages=",".join(STAGES))
+    flags = options(__doc__, millions="2,20,100", memory="4GB", scratch="", stages=",".join(STAGES), device="cpu")
     scratch = Path(flags.scratch or tempfile.mkdtemp())
     scratch.mkdir(exist_ok=True)
     cells = [
-        Stage(float(millions), flags.memory, stage)
+        Stage(float(millions), flags.memory, stage, flags.device)
         for millions in flags.millions.split(",")
         for stage in flags.stages.split(",")
     ]

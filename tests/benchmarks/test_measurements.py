@@ -151,4 +151,4 @@ class TestStreaming:
     def test_a_stage_without_a_model_says_that_the_fit_comes_first(self, folder):
         (folder / "0.0001.parquet").write_bytes(b"")
         with pytest.raises(FileNotFoundError, match="the stage fit comes first"):
-            streaming.measure(folder, folder, streaming.Stage(0.0001, "1GB", "predict"))
+            streaming.measure(folder, folder, streaming.Stage(0.0001, "1GB", "predict", "cpu"))

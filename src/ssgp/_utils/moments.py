@@ -23,14 +23,17 @@ class Moments:
 
     def add(self, y: Array, weight: Array | None = None) -> None:
         """Add numbers y (n,), each as often as its weight says."""
-        weight = np.ones(len(y)) if weight is None else weight
-        total = float(weight.sum())
+        total = float(len(y) if weight is None else weight.sum())
         if not total:
             return
+
+        def sum_of(numbers: Array) -> float:
+            return float(np.sum(numbers if weight is None else weight * numbers, dtype=float))
+
         # Squares may overflow; the regressor refuses such numbers with a message.
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = float(np.average(y, weights=weight))
-            self._add(total, mean, float(weight @ (y - mean) ** 2))
+            mean = sum_of(y) / total
+            self._add(total, mean, sum_of((y - mean) ** 2))
 
     def add_all(self, others: "Moments") -> None:
         """Add the numbers of others."""
