@@ -9,6 +9,9 @@ from ssgp.engine.on_card.cards import Card
 
 __all__ = ["CardCutter", "cut_directions"]
 
+# Nodes that are cut at once, at most: CUDA's eigenvectors fail for some 32,000 matrices together.
+MOST_NODES = 16_384
+
 
 class CardCutter:
     """Cuts nodes of trees in two, and keeps the order that brings rows of a node together.
@@ -42,7 +45,8 @@ class CardCutter:
 
         Returns the normals (k, d) of the hyperplanes, and their offsets (k,).
         """
-        at_once = max(1, self.card.numbers_at_once // (size * (self._X.shape[1] + 2) * 4))
+        at_once = self.card.numbers_at_once // (size * (self._X.shape[1] + 2) * 4)
+        at_once = max(1, min(at_once, MOST_NODES))
         parts = [self._cut(begin[i : i + at_once], size, n_left, rng) for i in range(0, len(begin), at_once)]
         directions, thresholds = (np.concatenate(column) for column in zip(*parts, strict=True))
         return directions, thresholds
