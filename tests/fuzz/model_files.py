@@ -118,6 +118,8 @@ def change_bytes(data: bytes, header: dict[str, Any], rng: np.random.Generator) 
     out = bytearray(data)
     end = 8 + struct.unpack("<Q", data[:8])[0]
     for _ in range(rng.integers(1, 4)):
+        if not out:
+            break
         place = int(rng.integers(end if rng.random() < 0.7 else len(out)))
         kind = rng.integers(5)
         if kind == 0:
