@@ -26,7 +26,7 @@ NOISY = 0.02
 # Standardised targets beyond which squares are not summed in float32, which ends at 3e38.
 MOST_SINGLE_TARGET = 1e12
 # Numbers of features that are held at once.
-FEATURES_AT_ONCE = 1 << 20
+FEATURES_AT_ONCE = 3 << 20
 # Numbers of inputs of wide rows that are gathered at once.
 INPUTS_AT_ONCE = 1 << 21
 

@@ -29,7 +29,7 @@ __all__ = ["LeaveOneOut", "finished_tree", "fit_tree", "fit_trees", "sketch_sign
 # Rows per feature of the largest node of a level up to which the level is sooner solved in the space of their rows.
 MOST_ROWS_PER_FEATURE = 0.6
 # Numbers of sums over rows that are held at once.
-SUMS_AT_ONCE = 1 << 20
+SUMS_AT_ONCE = 3 << 20
 
 
 @stored(
