@@ -55,7 +55,7 @@ def _without_squares(said: Any) -> np.ndarray:
     """Which rows are of positive numbers so small that their squares, and so their variance, are zero in floats."""
     if not isinstance(said, MappedDistribution):
         return np.zeros(len(said), bool)
-    return said.quantile(LEVELS[-1]) < SMALLEST_WITH_SQUARE
+    return said.cdf(SMALLEST_WITH_SQUARE) > LEVELS[-1]
 
 
 def _check_cdf(said: Any) -> None:

@@ -137,6 +137,21 @@ def test_what_cannot_be_read_is_named(files, message, tmp_path):
         open_table(tmp_path).read()
 
 
+def test_a_parquet_file_whose_groups_lack_rows_is_refused(tmp_path):
+    """Arrow would read other rows at once than in batches."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": range(2000)}), path, row_group_size=1000)
+    data = path.read_bytes()
+    # The file's own number of rows, 2000 and then 2001, as Thrift writes a number of 64 bits.
+    n_rows, other = b"\x16\xa0\x1f", b"\x16\xa2\x1f"
+    assert data.count(n_rows) == 1
+    path.write_bytes(data.replace(n_rows, other))
+    asks = [lambda table: table.read(), lambda table: table.n_rows, lambda table: list(table.batches(rows=7))]
+    for ask in asks:
+        with pytest.raises(TableFileError, match=r"a.parquet' cannot be read as Parquet: .* 2000 rows, .* have 2001"):
+            ask(open_table(path))
+
+
 def test_names_that_are_close_are_suggested(tmp_path):
     source = open_table(write(tmp_path / "table.parquet"))
     with pytest.raises(TableFileError, match=r"no column 'sise' \(is 'size' meant\?\). Its columns: key, size, count"):

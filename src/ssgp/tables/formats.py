@@ -139,7 +139,16 @@ class Parquet(TableFormat):
         """The file, of which what is at its end has been read."""
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(data)
+        file = pq.ParquetFile(data)
+        _check_rows_of_groups(file.metadata)
+        return file
+
+
+def _check_rows_of_groups(metadata: Any) -> None:  # noqa: ANN401
+    """Refuse a Parquet file whose groups have other rows than the file: Arrow reads them in several ways."""
+    rows = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    if rows != metadata.num_rows:
+        raise pa.ArrowInvalid(f"its groups of rows have {rows} rows, and the file is said to have {metadata.num_rows}")
 
 
 class Arrow(TableFormat):
