@@ -25,6 +25,7 @@ from ssgp.forest.correction import Correction
 from ssgp.forest.estimator import SpectralForestRegressor
 from ssgp.forest.fit import CHECKPOINTED
 from ssgp.forest.fitted import Forest
+from ssgp.forest.minority_noise import MinorityNoise
 from ssgp.forest.noise_shape import NoiseShape, NoiseTrend
 from ssgp.rows.blocks import Rows
 from ssgp.rows.partition import NearestCentre, NearestRow
@@ -65,7 +66,7 @@ BASELINES = (
     *(InducingFeatures, InducingMap, Model, SpectralMap),
     *(SquaredExponential, VariationalMap, WeightPosterior),
 )
-FOREST = (*CHECKPOINTED, Atoms, BoostedTrees, Calibration, Correction, Forest, NoiseShape, NoiseTrend)
+FOREST = (*CHECKPOINTED, Atoms, BoostedTrees, Calibration, Correction, Forest, NoiseShape, MinorityNoise, NoiseTrend)
 DISTRIBUTIONS = (DistributionPipeline, Recalibration)
 TABLES = (Donors, Dropped, Number, OneHot, Ordinal, TargetMeans, Time)
 

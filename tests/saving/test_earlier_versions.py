@@ -121,6 +121,7 @@ def test_names_in_files_do_not_change():
         "LocalModels",
         "Logistic",
         "Logit",
+        "MinorityNoise",
         "Model",
         "NearestCentre",
         "NearestRow",

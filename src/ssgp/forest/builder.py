@@ -21,6 +21,7 @@ from ssgp.forest.folds import (
     choose_level,
     learn_calibration,
     learn_correction,
+    learn_minority_noise,
     refit_correction,
     scale_of_refitted,
 )
@@ -129,7 +130,7 @@ class ForestBuilder:
         fitted = self._fit_to_all(rows, self.settings.shape.cut_at(level), folds[-1])
         scale = self._scale_of_refitted(fitted, folds[-1], level, forest.correction, rows, held_out[-1])
         calibration = replace(forest.calibration, noise=scale * forest.calibration.noise)
-        return Forest(trees_of(fitted), calibration, of_all).only(-1), skeletons_of(fitted)
+        return Forest(trees_of(fitted), calibration, of_all, forest.minority_noise).only(-1), skeletons_of(fitted)
 
     @property
     def _shares_of_choosing(self) -> float:
@@ -148,12 +149,19 @@ class ForestBuilder:
                 lambda: None,
                 "interrupted while the correction was learned; the forest does without it",
             )
+        minority_noise = None
+        if self.settings.correct and self.budget.seconds_left() > 0:
+            minority_noise = self.budget.attempt(
+                lambda: learn_minority_noise(folds, level),
+                lambda: None,
+                "interrupted while the noise of rare kinds of rows was learned; it is taken for that of their leaves",
+            )
         calibration = self.budget.attempt(
-            lambda: learn_calibration(folds, level, correction, n_workers),
+            lambda: learn_calibration(folds, level, correction, minority_noise, n_workers),
             Calibration,
             "interrupted while the forest was calibrated; the predictions are not calibrated",
         )
-        return Forest(folds[-1].trees, calibration, correction)
+        return Forest(folds[-1].trees, calibration, correction, minority_noise)
 
     def _seconds_to_correct(self, refits: bool) -> float:
         """Time that the correction may take, of what is left for it, the calibration and trees that are filled."""

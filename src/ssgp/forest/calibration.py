@@ -44,6 +44,10 @@ class Components:
         """The same with the locations of all components moved by (n,)."""
         return replace(self, mean=self.mean + by)
 
+    def rescaled(self, by: Array) -> "Components":
+        """The same with the deviations of the noise of all components times exp(by) (n,)."""
+        return replace(self, scale=self.scale * np.exp(2.0 * by))
+
     @property
     def noise_variance(self) -> Array:
         """Estimates b_n / a_n of the noise variance, shape (T, n)."""

@@ -17,6 +17,7 @@ from ssgp.forest.card_nodes import CardFeatures
 from ssgp.forest.correction import Correction
 from ssgp.forest.fitted import Forest
 from ssgp.forest.half_precision import HalfPrecision
+from ssgp.forest.minority_noise import MinorityNoise
 from ssgp.forest.tree import Level, SpectralTree
 from ssgp.forest.tree_stack import TreeStack, stack_trees
 from ssgp.rows.standardizer import FARTHEST, Standardizer
@@ -188,6 +189,7 @@ class CardForest:
         self.card, correction = card, forest.correction
         self.stacks = [CardTrees(card, stack) for stack in stack_trees(forest.trees)]
         self._correction = None if correction is None else CardCorrection(card, correction)
+        self._noise = None if forest.minority_noise is None else CardNoise(card, forest.minority_noise)
 
     @property
     def rows_at_once(self) -> int:
@@ -204,11 +206,11 @@ class CardForest:
         """Predictions of the trees for standardised rows X (n, d), corrected, shape (T, n)."""
         parts = [stack.components(X) for stack in self.stacks]
         components = Components.concatenate([part.fetched(self.card) for part in parts], axis=0)
-        if self._correction is None:
-            return components
-        mean = torch.cat([part.mean for part in parts]).mean(dim=0)
-        variance = torch.cat([part.scale / part.shape for part in parts]).mean(dim=0)
-        return components.shifted(self.card.fetch(self._correction(X, mean, variance.sqrt())))
+        if self._correction is not None:
+            mean = torch.cat([part.mean for part in parts]).mean(dim=0)
+            variance = torch.cat([part.scale / part.shape for part in parts]).mean(dim=0)
+            components = components.shifted(self.card.fetch(self._correction(X, mean, variance.sqrt())))
+        return components if self._noise is None else components.rescaled(self.card.fetch(self._noise(X)))
 
 
 class CardCorrection:
@@ -224,6 +226,19 @@ class CardCorrection:
         if self._start < 1.0:
             shift = shift - (1.0 - self._start) * mean
         return self._share * shift
+
+
+class CardNoise:
+    """Factors of the noise on a card, see `MinorityNoise`."""
+
+    def __init__(self, card: Card, noise: MinorityNoise) -> None:
+        parts = noise.inputs, noise.threshold, noise.side, noise.log_factor
+        self._inputs, self._threshold, self._side, self._log_factor = map(card.send, parts)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Logarithms of the factors for standardised rows X (n, d), shape (n,)."""
+        is_rare = self._side * (X[:, self._inputs] - self._threshold) > 0
+        return is_rare.double() @ self._log_factor
 
 
 def tree_sums(card: Card, trees: object) -> CardTreeSums:

@@ -15,6 +15,7 @@ from ssgp.engine.tiles import TILE_ROWS, mean_in_order
 from ssgp.forest.atoms import Atoms
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import Correction
+from ssgp.forest.minority_noise import MinorityNoise
 from ssgp.forest.tree import SpectralTree, TreeSkeleton
 from ssgp.forest.tree_stack import TreeStack, stack_trees
 from ssgp.rows.blocks import Rows
@@ -48,7 +49,9 @@ def _check_forest(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
         "trees": tuple_of(made_of(SpectralTree, d=lambda tree: tree.features.n_inputs), least=1),
         "calibration": made_of(Calibration),
         "correction": optional(made_of(Correction, d=lambda correction: correction.boosters[0].n_inputs)),
+        "minority_noise": optional(made_of(MinorityNoise, d=lambda noise: noise.n_inputs)),
     },
+    added=("minority_noise",),
     relations=_check_forest,
 )
 @dataclass(frozen=True)
@@ -63,11 +66,14 @@ class Forest:
         Calibration of the trees' predictions, corrected.
     correction : Correction or None
         Correction of their means.
+    minority_noise : MinorityNoise or None
+        Factors of the noise of rare kinds of rows.
     """
 
     trees: tuple[SpectralTree, ...]
     calibration: Calibration
     correction: Correction | None = None
+    minority_noise: MinorityNoise | None = None
 
     def prepare(self, n_rows: int, means_alone: bool = False) -> None:
         """Make ready what predictions of so many rows need: once, before threads that would each do so."""
@@ -85,10 +91,10 @@ class Forest:
     def components(self, X: Array) -> Components:
         """Predictions of the trees for standardised rows X (n, d), shape (T, n)."""
         components = self._all_components(X)
-        if self.correction is None:
-            return components
-        mean, deviation = mean_in_order(components.mean), components.noise_deviation()
-        return components.shifted(self.correction(X, mean, deviation))
+        if self.correction is not None:
+            mean, deviation = mean_in_order(components.mean), components.noise_deviation()
+            components = components.shifted(self.correction(X, mean, deviation))
+        return components if self.minority_noise is None else components.rescaled(self.minority_noise(X))
 
     def all_components(self, X: Array, n_jobs: int | None) -> Components:
         """Predictions of all levels of all trees for standardised rows, not corrected, shape (T levels, n)."""
@@ -119,8 +125,8 @@ class Forest:
     def nbytes(self) -> int:
         """Bytes of the model."""
         features = {id(tree.features): tree.features.nbytes for tree in self.trees}
-        correction = 0 if self.correction is None else self.correction.nbytes
-        return sum(tree.nbytes for tree in self.trees) + sum(features.values()) + correction
+        boosted = sum(part.nbytes for part in (self.correction, self.minority_noise) if part is not None)
+        return sum(tree.nbytes for tree in self.trees) + sum(features.values()) + boosted
 
 
 def _map_chunks(predict: Callable[[slice], T], X: Array, n_jobs: int | None) -> list[T]:

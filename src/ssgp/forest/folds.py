@@ -22,12 +22,21 @@ from ssgp.forest.correction import (
     fit_earlier,
     grow_correction,
 )
+from ssgp.forest.minority_noise import TELLING_ROWS, MinorityNoise, fit_minority_noise
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.tree import Level, SpectralTree, TreeSkeleton
 from ssgp.rows.blocks import Rows
 from ssgp.rows.row_tables import RowTable
 
-__all__ = ["Fold", "choose_level", "learn_calibration", "learn_correction", "refit_correction", "scale_of_refitted"]
+__all__ = [
+    "Fold",
+    "choose_level",
+    "learn_calibration",
+    "learn_correction",
+    "learn_minority_noise",
+    "refit_correction",
+    "scale_of_refitted",
+]
 
 # A finer level is taken where it is better than a coarser one by so many nats per held-out row.
 WORTH = 0.003
@@ -71,7 +80,7 @@ class Fold:
         mean = mean_in_order(components.mean)
         return Residuals(rows.X, rows.y - mean, mean, components.noise_deviation(), rows.weight)
 
-    def leave_one_out_residuals(self, level: int) -> Residuals:
+    def leave_one_out_residuals(self, level: int, most_rows: int = CORRECTING_ROWS) -> Residuals:
         """Errors on rows that trees were fitted to, each left out, averaged over the trees that have it."""
         numbers = np.concatenate([np.empty(0, np.int64), *(part.rows for part in self.leave_one_out)])
         distinct, which = np.unique(numbers, return_inverse=True)
@@ -83,7 +92,7 @@ class Fold:
         error = mean([part.error for part in self.leave_one_out])
         variance = mean([part.noise_variance for part in self.leave_one_out])
         # Evenly from all of the table, which may be sorted.
-        n_kept = min(len(distinct), fewer_if_wide(CORRECTING_ROWS, self.held_out.X.shape[1]))
+        n_kept = min(len(distinct), fewer_if_wide(most_rows, self.held_out.X.shape[1]))
         kept = np.arange(n_kept) * len(distinct) // max(1, n_kept)
         rows = self.table.take(distinct[kept])
         return Residuals(rows.X, error[kept], rows.y - error[kept], np.sqrt(variance[kept]), rows.weight)
@@ -147,19 +156,31 @@ def refit_correction(
     return fit_again(correction, residuals, seed, n_threads, bin_rows)
 
 
-def learn_calibration(folds: list[Fold], level: int, correction: Correction | None, n_threads: int) -> Calibration:
+def learn_minority_noise(folds: list[Fold], level: int) -> MinorityNoise | None:
+    """Factors of the noise of rare kinds of rows, from errors of rows that were left out of the trees of any fold."""
+    most = TELLING_ROWS // len(folds)
+    return fit_minority_noise([fold.leave_one_out_residuals(level, most) for fold in folds])
+
+
+def learn_calibration(
+    folds: list[Fold], level: int, correction: Correction | None, minority_noise: MinorityNoise | None, n_threads: int
+) -> Calibration:
     """Calibration of the corrected mixture on the held-out rows of every fold, by that fold's own booster."""
-    components = [fold.components[level] for fold in folds]
-    if correction is not None:
-        components = [
-            part.shifted(
-                replace(correction, boosters=(booster,))(
-                    fold.held_out.X, mean_in_order(part.mean), part.noise_deviation(), n_threads
-                )
-            )
-            for part, booster, fold in zip(components, correction.boosters, folds, strict=True)
-        ]
+    shifts = _shifts(folds, level, correction, n_threads)
+    components = [fold.components[level].shifted(by) for fold, by in zip(folds, shifts, strict=True)]
+    if minority_noise is not None:
+        pairs = zip(components, folds, strict=True)
+        components = [part.rescaled(minority_noise(fold.held_out.X)) for part, fold in pairs]
     return fit_calibration(*_pooled(folds, components))[0]
+
+
+def _shifts(folds: list[Fold], level: int, correction: Correction | None, n_threads: int) -> list[Array]:
+    """How far predictions of the held-out rows of every fold are moved, by that fold's own booster."""
+    if correction is None:
+        return [np.zeros(len(fold.held_out.y)) for fold in folds]
+    own = [replace(correction, boosters=(booster,)) for booster in correction.boosters]
+    residuals = [fold.held_out_residuals(level) for fold in folds]
+    return [shift(rows.X, rows.mean, rows.deviation, n_threads) for shift, rows in zip(own, residuals, strict=True)]
 
 
 def scale_of_refitted(
