@@ -63,7 +63,7 @@ def test_a_common_error_is_corrected_and_calibrated_away(rng):
     correction = learn_correction([one], 0, seed=0, n_threads=1)
     assert correction is not None
     assert correction.share > 0.8
-    raw, corrected = (learn_calibration([one], 0, kind, 1) for kind in (None, correction))
+    raw, corrected = (learn_calibration([one], 0, kind, None, 1) for kind in (None, correction))
     # The noise as the trees have it is right once the error is gone.
     assert raw.noise > 1.5
     assert corrected.noise == pytest.approx(1.0, abs=0.15)
@@ -90,7 +90,7 @@ def test_the_level_that_predicts_better_is_chosen(rng):
 
 
 def test_folds_of_different_numbers_of_trees_are_pooled(rng):
-    calibration = learn_calibration([fold(rng, trees=3), fold(rng, trees=2)], 0, None, 1)
+    calibration = learn_calibration([fold(rng, trees=3), fold(rng, trees=2)], 0, None, None, 1)
     assert calibration.noise == pytest.approx(1.0, abs=0.1)
 
 

@@ -63,6 +63,9 @@ def folder_beside(path: FilePath) -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
+    with suppress(OSError):
+        # Who still writes finds nothing of the old name, and no new files race their removal.
+        folder = folder.rename(folder.with_suffix(".gone"))
     deadline = time.monotonic() + REMOVAL_SECONDS
     while folder.exists() and time.monotonic() < deadline:
         with suppress(OSError):

@@ -80,7 +80,7 @@ class Fold:
         mean = mean_in_order(components.mean)
         return Residuals(rows.X, rows.y - mean, mean, components.noise_deviation(), rows.weight)
 
-    def leave_one_out_residuals(self, level: int, most_rows: int = CORRECTING_ROWS) -> Residuals:
+    def leave_one_out_residuals(self, level: int, most_rows: int | None = None) -> Residuals:
         """Errors on rows that trees were fitted to, each left out, averaged over the trees that have it."""
         numbers = np.concatenate([np.empty(0, np.int64), *(part.rows for part in self.leave_one_out)])
         distinct, which = np.unique(numbers, return_inverse=True)
@@ -92,7 +92,7 @@ class Fold:
         error = mean([part.error for part in self.leave_one_out])
         variance = mean([part.noise_variance for part in self.leave_one_out])
         # Evenly from all of the table, which may be sorted.
-        n_kept = min(len(distinct), fewer_if_wide(most_rows, self.held_out.X.shape[1]))
+        n_kept = min(len(distinct), fewer_if_wide(most_rows or CORRECTING_ROWS, self.held_out.X.shape[1]))
         kept = np.arange(n_kept) * len(distinct) // max(1, n_kept)
         rows = self.table.take(distinct[kept])
         return Residuals(rows.X, error[kept], rows.y - error[kept], np.sqrt(variance[kept]), rows.weight)
