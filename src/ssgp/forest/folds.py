@@ -22,7 +22,7 @@ from ssgp.forest.correction import (
     fit_earlier,
     grow_correction,
 )
-from ssgp.forest.minority_noise import TELLING_ROWS, MinorityNoise, fit_minority_noise
+from ssgp.forest.minority_noise import TELLING_ROWS, MinorityNoise, fit_minority_noise, may_have_rare_kinds
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.tree import Level, SpectralTree, TreeSkeleton
 from ssgp.rows.blocks import Rows
@@ -158,6 +158,8 @@ def refit_correction(
 
 def learn_minority_noise(folds: list[Fold], level: int) -> MinorityNoise | None:
     """Factors of the noise of rare kinds of rows, from errors of rows that were left out of the trees of any fold."""
+    if not may_have_rare_kinds(np.concatenate([fold.held_out.X for fold in folds])):
+        return None
     most = TELLING_ROWS // len(folds)
     return fit_minority_noise([fold.leave_one_out_residuals(level, most) for fold in folds])
 

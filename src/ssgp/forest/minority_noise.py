@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ssgp._utils.arrays import Array, Indices
+from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import WIDE
 from ssgp.forest.correction import Residuals
 from ssgp.saving.contents import array, integer
 from ssgp.saving.kinds import stored
 
-__all__ = ["TELLING_ROWS", "MinorityNoise", "fit_minority_noise"]
+__all__ = ["TELLING_ROWS", "MinorityNoise", "fit_minority_noise", "may_have_rare_kinds"]
 
 # Kinds of at least so many rows whose errors are known, and of this share of them at most: others have their leaves.
 LEAST_ROWS, MOST_SHARE = 20, 0.25
@@ -70,7 +70,7 @@ class MinorityNoise:
 
     def __call__(self, X: Array) -> Array:
         """Logarithms of the factors for standardised rows X (n, d), shape (n,)."""
-        return np.einsum("nk,k->n", self.side * (X[:, self.inputs] - self.threshold) > 0, self.log_factor)
+        return np.einsum("nk,k->n", _are_rare(X, self.inputs, self.threshold, self.side), self.log_factor)
 
     @property
     def nbytes(self) -> int:
@@ -84,14 +84,14 @@ def fit_minority_noise(learned: Sequence[Residuals]) -> MinorityNoise | None:
     They are learned from errors of rows that trees were fitted to, each left out, in several sets.
     """
     X, n_inputs = np.concatenate([part.X for part in learned]), learned[0].X.shape[1]
-    kinds = _rare_kinds(X) if n_inputs <= WIDE and len(X) else None
+    kinds = _rare_kinds(X) if may_have_rare_kinds(X) else None
     if kinds is None:
         return None
     inputs, threshold, side = kinds
     size = np.log(np.maximum(np.abs(np.concatenate([part.standardized() for part in learned])), LEAST_SIZE))
     weights = [part.weight for part in learned if part.weight is not None]
     weight = limit_share(np.concatenate(weights), MOST_SHARE_OF_ERRORS) if weights else np.ones(len(size))
-    is_rare = (side * (X[:, inputs] - threshold) > 0).astype(float)
+    is_rare = _are_rare(X, inputs, threshold, side).astype(float)
     log_factor, deviation = _regressed(is_rare, size, weight)
     sure = np.abs(log_factor) > LEAST_SURE * deviation
     if not sure.any():
@@ -100,10 +100,25 @@ def fit_minority_noise(learned: Sequence[Residuals]) -> MinorityNoise | None:
     return MinorityNoise(inputs[sure], threshold[sure], side[sure], log_factor, n_inputs)
 
 
+def may_have_rare_kinds(X: Array) -> bool:
+    """Whether a table of which these are some rows (n, d) may have inputs of two values that are looked at."""
+    return len(X) > 0 and X.shape[1] <= WIDE and bool(_have_two_values(X).any())
+
+
+def _have_two_values(X: Array) -> Mask:
+    """Whether each input of X (n, d) has at most two values, shape (d,)."""
+    return ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
+
+
+def _are_rare(X: Array, inputs: Indices, threshold: Array, side: Indices) -> Mask:
+    """Whether rows X (n, d) are of each of k rare kinds, shape (n, k)."""
+    return side * (X[:, inputs] - threshold) > 0
+
+
 def _rare_kinds(X: Array) -> tuple[Indices, Array, Indices] | None:
     """Inputs of X (n, d) of two values, what is between these, and on which side fewer rows are; None for none."""
     low, high = X.min(axis=0), X.max(axis=0)
-    two_values = ((low == X) | (high == X)).all(axis=0) & (low < high)
+    two_values = _have_two_values(X) & (low < high)
     above = (high == X).sum(axis=0)
     fewer = np.minimum(above, len(X) - above)
     inputs = np.flatnonzero(two_values & (fewer >= LEAST_ROWS) & (fewer <= MOST_SHARE * len(X)))
