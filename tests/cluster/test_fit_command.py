@@ -1,5 +1,6 @@
 """``ssgp fit`` on a cluster: the model of the fit in parts, what it says, and what it refuses."""
 
+import os
 import re
 import signal
 from functools import partial
@@ -12,13 +13,15 @@ import pytest
 
 import fit_checks
 import ssgp
-from cluster_state import assert_no_task_is_left
+from cluster_state import assert_no_task_is_left, wait_until
 from ssgp.saved_models import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")
 pytest.importorskip("ssgp.dask")
 from command_line import fails, run
 from ssgp.cli.cluster_tables import SharedTable
+from ssgp.cli.clusters import ClusterChoice
+from ssgp.cli.output import Output
 from ssgp.cli.progress_display import LineDisplay
 
 QUICK = ["--jobs", "1", "--memory", "100MB", "--set", "max_iter=10", "--set", "n_trees=2", "--target", "y"]
@@ -52,6 +55,22 @@ def folder(tmp_path, monkeypatch):
         pq.write_table(part, tmp_path / "rows" / f"{i}.parquet", row_group_size=700)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+def test_a_process_that_dies_comes_back_however_long_that_takes():
+    """Dask would look for it after that time, in which no process starts, and give it up."""
+    from dask import config
+
+    with (
+        config.set({"distributed.deploy.lost-worker-timeout": "1ms"}),
+        ClusterChoice(None, 1).opened(None, Output(quiet=True)) as client,
+    ):
+        ((address, number),) = client.run(os.getpid).items()
+        os.kill(number, signal.SIGKILL)
+        wait_until(lambda: address not in client.nthreads())
+        client.wait_for_workers(1, timeout=60)
 
 
 @pytest.mark.slow

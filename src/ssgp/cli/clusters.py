@@ -25,6 +25,9 @@ CLUSTER_WORDS = {"max_wait": "--max-wait"}
 PROCESS_SETTINGS = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 27,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25,
+    # So long after a worker died Dask looks whether it is there, and gives it up for good if it is not: too soon on a
+    # machine that starts processes slowly, and where it has just died once more.
+    "distributed.deploy.lost-worker-timeout": "1000 days",
 }
 
 
@@ -88,7 +91,8 @@ class ClusterChoice:
         from dask import config
         from distributed import Client, LocalCluster
 
-        with config.set(PROCESS_SETTINGS), _starting():
+        stack.enter_context(config.set(PROCESS_SETTINGS))
+        with _starting():
             cluster = LocalCluster(
                 n_workers=self._workers,
                 threads_per_worker=1,
