@@ -52,6 +52,14 @@ def test_nothing_is_made_of_chance(factor, share, rng):
     assert fit_minority_noise([residuals(rng, factor, share)]) is None
 
 
+@pytest.mark.parametrize("error", [0.0, 1e9], ids=["none", "huge"])
+def test_errors_that_are_all_of_one_size_tell_nothing(error, rng):
+    rows = residuals(rng, 1.0)
+    twice = np.column_stack([rows.X, rows.X[:, 1]])
+    error = np.full(len(twice), error)
+    assert fit_minority_noise([Residuals(twice, error, rows.mean, rows.deviation, None)]) is None
+
+
 def test_rows_of_little_weight_tell_little(rng):
     rows = residuals(rng, 3.0)
     weight = np.where(rows.X[:, 1] == 1, 1e-6, 1.0).astype(np.float32)

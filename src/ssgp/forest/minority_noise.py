@@ -25,6 +25,8 @@ LEAST_ROWS, MOST_SHARE = 20, 0.25
 TELLING_ROWS = 200_000
 # Sizes of errors, in deviations of the leaves' noise, below which one is as good as another.
 LEAST_SIZE = 0.01
+# Their logarithms vary more than this, unless a few values are all there are: those of a normal error have 1.2.
+LEAST_VARIANCE = 1e-3
 # Deviation of the factors' logarithms, before any error is seen, and how sure a factor has to be, in its deviations.
 PRIOR_DEVIATION, LEAST_SURE = 0.7, 4.0
 
@@ -134,6 +136,7 @@ def _regressed(is_rare: Array, size: Array, weight: Array) -> tuple[Array, Array
     weighted = features * weight[:, None]
     precision = np.append(np.full(is_rare.shape[1], PRIOR_DEVIATION**-2), 0.0)
     variance = float(np.average((size - np.average(size, weights=weight)) ** 2, weights=weight))
+    variance = max(variance, LEAST_VARIANCE)
     covariance = np.linalg.inv(weighted.T @ features / variance + np.diag(precision))
     coefficients = covariance @ (weighted.T @ size) / variance
     return coefficients[:-1], np.sqrt(np.diagonal(covariance)[:-1])
