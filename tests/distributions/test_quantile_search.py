@@ -103,6 +103,18 @@ def test_quantiles_nearer_to_each_other_than_numbers_of_their_size_do_not_cross(
     assert (np.diff(quantiles) >= 0).all()
 
 
+@pytest.mark.parametrize("far", [-898.0, 1e6, -1e12])
+@pytest.mark.parametrize("level", [0.001, 0.3, 0.4, 0.55, 0.9])
+def test_quantiles_have_all_digits_wherever_the_first_component_is(level, far):
+    """Of narrow components far from each other, to the spacing of numbers at the quantile."""
+    location = np.array([far, 1.0, 62.7, -54.7])[:, None]
+    narrow = StudentMixture(location, np.full((4, 1), 1e-9), np.full((4, 1), 21.0))
+    found = narrow.quantile(level)
+    gap = np.spacing(np.abs(found))
+    assert narrow.cdf(found - gap)[0] <= level + 1e-8
+    assert narrow.cdf(found + gap)[0] >= level - 1e-8
+
+
 def test_quantile_of_one_component_is_scipys(rng):
     single = mixture(rng, components=1)
     for level in LEVELS:

@@ -8,8 +8,10 @@ from scipy.special import stdtr, stdtrit
 from ssgp._utils.arrays import Array, Mask
 from ssgp.engine.tiles import mean_in_order
 
-__all__ = ["QuantileSearch", "standard_quantiles"]
+__all__ = ["PRECISION", "QuantileSearch", "standard_quantiles"]
 
+# Width of a bracket, in scales, that is not halved any further.
+PRECISION = 1e-9
 # Length of a last step, in scales: Halley's steps have an error of third order, which is then a billionth of a scale.
 SMALL_STEP = 1e-3
 MOST_STEPS = 200
@@ -89,7 +91,7 @@ class QuantileSearch:
         point = np.where(accepted, point, 0.5 * (self._low + self._high))
         self._last_length, self._point = np.abs(point - self._point), point
         smallest = self._scale.min(axis=0)
-        narrow = self._high - self._low <= np.maximum(1e-9 * smallest, 2.0 * np.spacing(np.abs(point)))
+        narrow = self._high - self._low <= np.maximum(PRECISION * smallest, 2.0 * np.spacing(np.abs(point)))
         return narrow | (accepted & (self._last_length <= SMALL_STEP * smallest))
 
     def _excess_and_step(self) -> tuple[Array, Array]:

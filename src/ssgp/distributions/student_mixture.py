@@ -10,7 +10,7 @@ from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp.distributions.base import LEAST_DOF, RandomState, StretchableDistribution, generator
 from ssgp.distributions.expectations import ValueFunction, mixture_moments
 from ssgp.distributions.quadrature import half_line_integral
-from ssgp.distributions.quantile_search import QuantileSearch
+from ssgp.distributions.quantile_search import PRECISION, QuantileSearch
 from ssgp.engine.tiles import mean_in_order
 
 __all__ = ["LEAST_COMBINED_DOF", "StudentMixture", "combined_dof"]
@@ -165,16 +165,30 @@ class StudentMixture(StretchableDistribution):
         n_components, n_rows = self.location.shape
         if n_components == 1:
             return (self.location + self.scale * stdtrit(self.dof, level))[0]
-        size = max(NUMBERS_IN_CACHE // n_components, 1)
         power, usual = self._in_usual_units()
-        # From the first component's place: quantiles may be nearer to each other than numbers of their size.
-        first = usual.location[0]
-        usual = replace(usual, location=usual.location - first)
+        size = max(NUMBERS_IN_CACHE // n_components, 1)
         rows = [slice(start, start + size) for start in range(0, n_rows, size)]
         levels = [level[part] if isinstance(level, np.ndarray) else level for part in rows]
-        parts = zip((usual[part] for part in rows), levels, strict=True)
-        searches = (QuantileSearch(part.location, part.scale, part.dof, part.log_peaks(), own) for part, own in parts)
-        return np.ldexp(first + np.concatenate([np.empty(0), *(search.run() for search in searches)]), power)
+        quantiles = [usual[part]._searched(own) for part, own in zip(rows, levels, strict=True)]
+        return np.ldexp(np.concatenate([np.empty(0), *quantiles]), power)
+
+    def _searched(self, level: float | Array) -> Array:
+        """Quantiles, shape (n,), each looked for in distances from the component that it is nearest to."""
+        origin = self.location[0]
+        distance = self._distance_from(origin, level)
+        quantiles = origin + distance
+        # Distances from a component so far away have fewer digits than the quantiles.
+        coarse = np.flatnonzero(np.spacing(np.abs(distance)) > PRECISION * self.scale.min(axis=0))
+        if len(coarse):
+            part, own = self[coarse], level[coarse] if isinstance(level, np.ndarray) else level
+            nearest = np.abs(part.location - quantiles[coarse]).argmin(axis=0)
+            origin = part.location[nearest, np.arange(len(coarse))]
+            quantiles[coarse] = origin + part._distance_from(origin, own)
+        return quantiles
+
+    def _distance_from(self, origin: Array, level: float | Array) -> Array:
+        """Distances of quantiles from places (n,): they may be nearer to each other than numbers of their size."""
+        return QuantileSearch(self.location - origin, self.scale, self.dof, self.log_peaks(), level).run()
 
     def _standardized(self, y: ArrayLike) -> Array:
         return (np.asarray(y, dtype=float) - self.location) / self.scale
