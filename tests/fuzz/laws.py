@@ -76,12 +76,21 @@ def _check_quantiles(said: Any) -> None:
     assert np.isfinite(quantiles).all(), "a quantile is not finite"
     assert (np.diff(quantiles, axis=1) >= 0).all(), "quantiles cross"
     for level, quantile in zip(LEVELS, quantiles.T, strict=True):
-        rounding = 8 * EPSILON * np.abs(quantile)
+        rounding = _rounding(said, quantile)
         wrong = (said.cdf(quantile - rounding) > level + 1e-6) | (said.cdf(quantile + rounding) < level - 1e-6)
         # Positive numbers too small for any float are zero, of which they have no probability, or have few digits.
         if isinstance(said, MappedDistribution):
             wrong &= quantile > SMALLEST_WITH_ALL_DIGITS
         assert not wrong.any(), f"cdf of the quantile {level} is {said.cdf(quantile)[wrong][0]}"
+
+
+def _rounding(said: Any, quantile: np.ndarray) -> np.ndarray:
+    """How far floats may be from a quantile: of a mapped one also its map, rounded before and after."""
+    rounding = 8 * EPSILON * np.abs(quantile)
+    if not isinstance(said, MappedDistribution):
+        return rounding
+    mapped = said.map.to_model(np.maximum(quantile, SMALLEST_WITH_ALL_DIGITS))
+    return np.maximum(rounding, 2 * np.spacing(np.abs(mapped)) * said.map.slope(mapped))
 
 
 def _check_density(said: Any) -> None:
