@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ssgp.rows.standardizer import Standardizer
+from ssgp.rows.standardizer import SMALLEST, Standardizer
 from ssgp.saving.flattening import flatten, rebuild
 from ssgp.saving.kinds import Kinds
 
@@ -52,6 +52,12 @@ class TestExtremes:
         usual, extreme = (Standardizer.fit(X * size, y, None, True) for size in (1.0, unit))
         np.testing.assert_allclose(extreme.x_scale / unit, usual.x_scale, rtol=1e-12)
         np.testing.assert_allclose(extreme.inputs(X * unit), usual.inputs(X), rtol=1e-5)
+
+    def test_a_deviation_less_than_any_positive_number_is_the_smallest(self):
+        X = np.array([[0.0], [SMALLEST], [0.0]])
+        units = Standardizer.fit(X, np.arange(3.0), None, True)
+        assert units.x_scale == [SMALLEST]
+        np.testing.assert_array_equal(units.inputs(X), [[0.0], [1.0], [0.0]])
 
     @pytest.mark.parametrize("value", [0.0, 1e-300, 3.0, 1e300])
     def test_a_constant_column_keeps_its_scale(self, value, rng):

@@ -182,7 +182,9 @@ def _centre_and_scale(columns: Array, weight: Array | None) -> tuple[Array, Arra
         mean, scale = np.asarray(scaler.mean_, dtype=float), np.asarray(scaler.scale_, dtype=float)
         # A constant column has the deviation 1, however it was brought there.
         varies = scale == np.sqrt(np.asarray(scaler.var_, dtype=float))
-        scale = np.where(varies, np.ldexp(scale, power), np.maximum(scale, top - bottom))
+        # A deviation may be less than any positive number: it would be zero.
+        deviation = np.maximum(np.ldexp(scale, power), SMALLEST)
+        scale = np.where(varies, deviation, np.maximum(scale, top - bottom))
         return np.where(top == bottom, top, np.ldexp(mean, power)), np.where(largest <= LARGEST, scale, np.inf)
 
 
