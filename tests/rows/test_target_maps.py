@@ -52,6 +52,16 @@ def test_a_soft_logarithm_is_one_far_below_its_scale_and_linear_far_above():
     np.testing.assert_allclose(np.diff(target_map.to_model(np.array([2e8, 3e8, 5e8]))), [100.0, 200.0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("target_map", [SoftLog("positive", 2.6e31), Logit(0.0, 2.6e31)])
+def test_targets_so_far_below_their_scale_that_the_share_has_few_digits_have_all(target_map):
+    y = np.array([1e-300, 4.3e-290, 3e-280, 1e-276, 1e-250])
+    z = target_map.to_model(y)
+    np.testing.assert_allclose(z, np.log(y) - np.log(2.6e31), rtol=1e-15)
+    np.testing.assert_allclose(target_map.to_target(z), y, rtol=1e-12)
+    np.testing.assert_allclose(target_map.slope(z), y, rtol=1e-12)
+    np.testing.assert_allclose(target_map.log_slope(y), -np.log(y), rtol=1e-15)
+
+
 def test_tiny_and_huge_targets_stay_in_order():
     target_map = SoftLog("positive", 1.0)
     y = np.array([1e-300, 1e-30, 1e-3, 1e3, 1e300])

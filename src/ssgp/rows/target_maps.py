@@ -19,6 +19,8 @@ __all__ = ["MOST", "Logit", "SoftLog", "TargetMap"]
 
 # Largest scale, and farthest end, of a map.
 MOST = 1e140
+# Below the first, numbers have fewer digits; below the second, exponentials soon do.
+LEAST_WITH_ALL_DIGITS, DEEP = float(np.finfo(float).tiny), -700.0
 # Predictions of targets without an upper end are centred at so many times the largest one at most.
 TIMES_LARGEST = 2.0
 
@@ -65,22 +67,33 @@ class SoftLog:
 
     def to_model(self, y: Array) -> Array:
         """Z of targets y, minus infinity of those below all."""
-        ratio = np.maximum((y + self.margin) / self.scale, 0.0)
-        with np.errstate(divide="ignore"):
-            return ratio + np.log(-np.expm1(-ratio))
+        return self._ratio(y) + self._log_bend(y)
 
     def to_target(self, z: Array) -> Array:
         """Targets of z, those between minus the margin and zero as well."""
-        return self.scale * (np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))) - self.margin
+        values = self.scale * (np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z))))
+        return _with_all_digits(values, self.scale, z) - self.margin
 
     def slope(self, z: Array) -> Array:
         """Dy / dz at z."""
-        return self.scale * expit(z)
+        return _times_expit(self.scale, z)
 
     def log_slope(self, y: Array) -> Array:
         """log(dz / dy) at targets y."""
+        return -np.log(self.scale) - self._log_bend(y)
+
+    def _ratio(self, y: Array) -> Array:
+        return np.maximum((y + self.margin) / self.scale, 0.0)
+
+    def _log_bend(self, y: Array) -> Array:
+        """log(1 - exp(-r)) of ratios r of targets y to the scale: their logarithms where they have few digits left."""
+        ratio = self._ratio(y)
         with np.errstate(divide="ignore"):
-            return -np.log(self.scale) - np.log(-np.expm1(-np.maximum((y + self.margin) / self.scale, 0.0)))
+            logs = np.log(-np.expm1(-ratio))
+            few = ratio < LEAST_WITH_ALL_DIGITS
+            if not np.any(few):
+                return logs
+            return np.where(few, np.log(np.maximum(y + self.margin, 0.0)) - np.log(self.scale), logs)
 
     def learned(self, y: Array) -> Array:
         """Z of targets y (n,) to learn from: of zeros, where they have a mass, in the middle of the margin."""
@@ -145,12 +158,12 @@ class Logit:
     def to_target(self, z: Array) -> Array:
         """Targets of z, those within the margins as well."""
         # From the nearer end, so that small distances from it keep their digits.
-        distance = self._width * expit(-np.abs(z)) - self.margin
+        distance = _times_expit(self._width, -np.abs(z)) - self.margin
         return np.where(z < 0.0, self.low + distance, self.high - distance)
 
     def slope(self, z: Array) -> Array:
         """Dy / dz at z."""
-        return self._width * expit(z) * expit(-z)
+        return _times_expit(self._width, -np.abs(z)) * expit(np.abs(z))
 
     def log_slope(self, y: Array) -> Array:
         """log(dz / dy) at targets y."""
@@ -180,6 +193,20 @@ class Logit:
         'bounded: learned on a logit scale from 0 to 100'
         """
         return f"bounded: learned on a logit scale from {self.low:g} to {self.high:g}"
+
+
+def _times_expit(factor: float, z: Array) -> Array:
+    """Factor / (1 + exp(-z)), to all its digits."""
+    return _with_all_digits(factor * expit(z), factor, z)
+
+
+def _with_all_digits(products: Array, factor: float, z: Array) -> Array:
+    """Products (...) of a factor and about exp(z), of which there are few digits far below zero."""
+    few = z < DEEP
+    if not np.any(few):
+        return products
+    root = np.exp(0.5 * np.minimum(z, 0.0))
+    return np.where(few, factor * root * root, products)
 
 
 TargetMap = SoftLog | Logit
