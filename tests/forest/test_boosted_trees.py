@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ssgp.engine.tree_size import TreeSize
 from ssgp.forest import boosted_trees
-from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, grow
+from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, Growth, grow
 from ssgp.forest.sklearn_trees import LEAF
 from ssgp.saving.contents import ContentsError
 from ssgp.saving.kinds import kind_of
@@ -121,15 +121,14 @@ def test_trees_on_bins_are_those_that_scikit_learn_grows(rng, n_values):
 
 def test_trees_beyond_the_first_are_larger(rng, monkeypatch):
     monkeypatch.setattr(boosted_trees, "FIRST_TREES", 3)
-    monkeypatch.setattr(boosted_trees, "FIRST_SIZE", TreeSize(4, 100))
-    monkeypatch.setattr(boosted_trees, "LATER_SIZE", TreeSize(16, 10))
+    growth = Growth(0.3, TreeSize(4, 100), TreeSize(16, 10))
     X = rng.normal(size=(2000, 2))
     y = np.sin(5 * X[:, 0]) * np.cos(5 * X[:, 1])
     rows, weight = BinnedRows.of(X), np.ones(2000)
-    at_once = rows.grower(y, weight, 0.3, 0, 1).grow(6)
+    at_once = rows.grower(y, weight, growth, 0, 1).grow(6)
     assert [(at_once.feature[a:b] == LEAF).sum() for a, b in pairwise(at_once.bounds)] == [4, 4, 4, 16, 16, 16]
     # Whatever the steps in which they are asked for, and those of the first size are those alone.
-    gradual, first = (rows.grower(y, weight, 0.3, 0, 1) for _ in range(2))
+    gradual, first = (rows.grower(y, weight, growth, 0, 1) for _ in range(2))
     for n_trees in (1, 3, 5, 6):
         one_by_one = gradual.grow(n_trees)
     np.testing.assert_array_equal(one_by_one.number, at_once.number)

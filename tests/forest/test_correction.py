@@ -6,13 +6,14 @@ import pytest
 from ssgp.forest.boosted_trees import BoostedTrees
 from ssgp.forest.correction import (
     FIRST_ROUNDS,
+    LARGE_TREES,
     MOST_ROUNDS,
+    Boosting,
     Correction,
     Residuals,
     _telling_inputs,
+    _with_best_share,
     fit_again,
-    fit_booster,
-    fit_correction,
     grow_correction,
 )
 
@@ -22,6 +23,11 @@ class Step:
 
     def predict(self, X):
         return np.where(X[:, 0] > 0, 1.0, 0.0)
+
+
+def with_best_share(boosters, held_out):
+    """The correction by these boosters whose share is best for rows held out of each."""
+    return _with_best_share(boosters, held_out, 1.0, 1)[1]
 
 
 def residuals(rng, slope=1.0, n=4000, noise=0.5, weight=None):
@@ -47,27 +53,27 @@ def test_inputs_that_errors_of_a_sorted_wide_table_go_with_are_found(rng):
 
 @pytest.mark.parametrize("slope", [0.3, 0.8])
 def test_the_share_is_that_of_least_squares(slope, rng):
-    correction = fit_correction([Step()], [residuals(rng, slope)], 1)
-    assert correction is not None
-    assert correction.share == pytest.approx(slope, abs=0.05)
+    assert with_best_share([Step()], [residuals(rng, slope)]).share == pytest.approx(slope, abs=0.05)
 
 
 def test_shares_of_several_trials_are_pooled(rng):
-    correction = fit_correction([Step(), Step()], [residuals(rng, 0.2), residuals(rng, 0.6)], 1)
-    assert correction is not None
+    correction = with_best_share([Step(), Step()], [residuals(rng, 0.2), residuals(rng, 0.6)])
     assert correction.share == pytest.approx(0.4, abs=0.05)
     assert len(correction.boosters) == 2
 
 
-@pytest.mark.parametrize("slope", [0.0, 0.05, -1.0])
-def test_what_does_not_help_is_dropped(slope, rng):
-    assert fit_correction([Step()], [residuals(rng, slope)], 1) is None
+@pytest.mark.parametrize("n_folds", [1, 3])
+def test_what_does_not_help_is_dropped(n_folds, rng):
+    learned, held_out = ([residuals(rng, 0.0) for _ in range(n_folds)] for _ in range(2))
+    assert grow_correction(learned, held_out, 0, 1) is None
+
+
+def test_nothing_is_moved_the_wrong_way(rng):
+    assert with_best_share([Step()], [residuals(rng, -1.0)]).share == 0.0
 
 
 def test_the_share_is_at_most_one(rng):
-    correction = fit_correction([Step()], [residuals(rng, 3.0)], 1)
-    assert correction is not None
-    assert correction.share == 1.0
+    assert with_best_share([Step()], [residuals(rng, 3.0)]).share == 1.0
 
 
 def test_weights_count(rng):
@@ -75,9 +81,7 @@ def test_weights_count(rng):
     weight = np.repeat([1.0, 0.0], 4000)
     parts = [np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("X", "error", "deviation")]
     both = Residuals(parts[0], parts[1], np.zeros(8000), parts[2], weight)
-    correction, alone = fit_correction([Step()], [both], 1), fit_correction([Step()], [one], 1)
-    assert correction is not None
-    assert alone is not None
+    correction, alone = with_best_share([Step()], [both]), with_best_share([Step()], [one])
     assert correction.share == pytest.approx(alone.share, rel=1e-12)
 
 
@@ -113,8 +117,8 @@ def staircase(X):
 
 def test_trees_grow_on_while_rows_held_out_are_the_better_for_it(rng):
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
-    correction = grow_correction(learned, held_out, 0, 1)
-    stopped = grow_correction(learned, held_out, 0, 1, seconds=1e6)
+    correction = grow_correction([learned], [held_out], 0, 1)
+    stopped = grow_correction([learned], [held_out], 0, 1, seconds=1e6)
     assert correction is not None
     assert stopped is not None
     assert n_trees(stopped) == FIRST_ROUNDS < n_trees(correction) <= MOST_ROUNDS
@@ -126,22 +130,35 @@ def test_trees_grow_on_while_rows_held_out_are_the_better_for_it(rng):
     assert error(correction) < 0.99 * error(stopped) < 0.5 * np.mean(held_out.error**2)
 
 
+def test_of_several_folds_small_trees_learn_some_of_the_function_where_the_forest_errs(rng):
+    folds = [[forest_of_half(rng, n, staircase) for n in (1000, 300)] for _ in range(3)]
+    learned, held_out = ([fold[k] for fold in folds] for k in range(2))
+    correction = grow_correction(learned, held_out, 0, 1)
+    assert correction is not None
+    assert correction.start == 0.5
+    assert len(correction.boosters) == 3
+    new = forest_of_half(rng, 4000, staircase)
+    shift = correction(new.X, new.mean, new.deviation)
+    alone = boosted(learned[0]).predict(new.X) * new.deviation
+    assert np.mean((new.error - shift) ** 2) < 0.7 * np.mean((new.error - alone) ** 2)
+
+
 def test_within_a_time_limit_there_are_fewer_trees_or_none(rng):
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
-    assert grow_correction(learned, held_out, 0, 1, seconds=1e-6) is None
-    limited = grow_correction(learned, held_out, 0, 1, seconds=0.5)
+    assert grow_correction([learned], [held_out], 0, 1, seconds=1e-6) is None
+    limited = grow_correction([learned], [held_out], 0, 1, seconds=0.5)
     assert limited is None or n_trees(limited) <= FIRST_ROUNDS
 
 
 def test_the_start_is_the_one_that_is_better_for_rows_held_out(rng):
     """A forest whose errors are its own inventions is best left behind, one that errs by a step is not."""
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (8000, 2000))
-    behind = grow_correction(learned, held_out, 0, 1)
+    behind = grow_correction([learned], [held_out], 0, 1)
     learned, held_out = (
         Residuals(rows.X, rows.deviation * (rows.X[:, 0] > 0), 9.0 * rows.X[:, 1], rows.deviation, None)
         for rows in (learned, held_out)
     )
-    beside = grow_correction(learned, held_out, 0, 1)
+    beside = grow_correction([learned], [held_out], 0, 1)
     assert behind is not None
     assert beside is not None
     assert (behind.start, beside.start) == (0.7, 1.0)
@@ -149,7 +166,7 @@ def test_the_start_is_the_one_that_is_better_for_rows_held_out(rng):
 
 def test_trees_are_fitted_again_as_many_from_the_same_start(rng):
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (4000, 2000))
-    correction = grow_correction(learned, held_out, 0, 1)
+    correction = grow_correction([learned], [held_out], 0, 1)
     assert correction is not None
     again = fit_again(correction, learned.joined(held_out), 0, 1)
     assert (again.share, again.start) == (correction.share, correction.start)
@@ -158,10 +175,12 @@ def test_trees_are_fitted_again_as_many_from_the_same_start(rng):
     assert np.mean((held_out.error - shift) ** 2) < np.mean(held_out.error**2)
 
 
+def boosted(rows, n_threads=1):
+    return Boosting(rows, 0, n_threads).grow(FIRST_ROUNDS, LARGE_TREES)
+
+
 def test_boosters_learn_a_step(rng):
-    booster = fit_booster(residuals(rng), seed=0, n_threads=1)
-    assert booster is not None
-    new = residuals(rng)
+    booster, new = boosted(residuals(rng)), residuals(rng)
     truth = (new.X[:, 0] > 0).astype(float)
     assert np.mean((booster.predict(new.X) - truth) ** 2) < 0.3 * np.mean((truth - truth.mean()) ** 2)
 
@@ -169,21 +188,19 @@ def test_boosters_learn_a_step(rng):
 def test_a_wild_error_does_not_carry_the_others_away(rng):
     wild = residuals(rng)
     wild.error[0] = 1e8
-    booster = fit_booster(wild, seed=0, n_threads=1)
-    assert booster is not None
-    assert np.abs(booster.predict(wild.X)).max() < 20.0
+    assert np.abs(boosted(wild).predict(wild.X)).max() < 20.0
 
 
 def test_too_few_rows_are_not_learned_from(rng):
-    assert fit_booster(residuals(rng, n=150), seed=0, n_threads=1) is None
+    few, held_out = residuals(rng, n=150), residuals(rng)
+    assert grow_correction([few], [held_out], 0, 1) is None
+    assert grow_correction([residuals(rng), few], [held_out, held_out], 0, 1) is None
 
 
 @pytest.mark.slow
 def test_threads_do_not_matter(rng):
     rows = residuals(rng)
-    one, two = (fit_booster(rows, seed=0, n_threads=k) for k in (1, 2))
-    assert one is not None
-    assert two is not None
+    one, two = (boosted(rows, n_threads=k) for k in (1, 2))
     np.testing.assert_array_equal(one.predict(rows.X), two.predict(rows.X))
 
 
@@ -192,9 +209,7 @@ def test_threads_do_not_matter(rng):
 def test_the_scale_of_deviations_does_not_matter(factor, rng):
     rows = residuals(rng)
     small = Residuals(rows.X, factor * rows.error, rows.mean, factor * rows.deviation, None)
-    one, other = (fit_booster(part, seed=0, n_threads=1) for part in (rows, small))
-    assert one is not None
-    assert other is not None
+    one, other = boosted(rows), boosted(small)
     np.testing.assert_allclose(one.predict(rows.X), other.predict(rows.X), atol=0.05)
 
 
@@ -202,8 +217,7 @@ def test_of_many_inputs_those_are_kept_that_errors_go_with_in_any_form(rng):
     """Up and down, at both ends, or in the middle, which a correlation does not see."""
     X = rng.normal(size=(3000, 1500)).astype(np.float32)
     error = 0.5 * X[:, 40] + (np.abs(X[:, 700]) > 1.5) - (np.abs(X[:, 1400]) < 0.3) + 0.5 * rng.normal(size=3000)
-    booster = fit_booster(Residuals(X, error, np.zeros(3000), np.ones(3000), None), 0, 1)
-    assert booster is not None
+    booster = boosted(Residuals(X, error, np.zeros(3000), np.ones(3000), None))
     assert booster.n_inputs == 1500
     split_by = np.bincount(booster.feature[booster.feature >= 0], minlength=1500)
     assert {40, 700, 1400} == set(np.argsort(split_by)[-3:])

@@ -19,21 +19,18 @@ from ssgp.saving.kinds import stored
 __all__ = [
     "BinnedRows",
     "BoostedTrees",
+    "Growth",
     "TreeGrower",
     "TreeRows",
     "bin_edges",
     "grow",
-    "sizes_of_trees",
     "with_edges",
 ]
 
 Booster = HistGradientBoostingRegressor | HistGradientBoostingClassifier
 
-# Few trees with many leaves: as accurate as many small ones for errors, and several times as fast to evaluate. Where
-# rows held out ask for more than the first trees, there is something fine to learn, which larger ones learn faster.
+# Where trees change their size.
 FIRST_TREES = 100
-FIRST_SIZE, LATER_SIZE = TreeSize(255, 20), TreeSize(1023, 10)
-
 # Bins of an input, and rows that their edges are taken from.
 BINS = 255
 BINNED_ROWS = 200_000
@@ -150,6 +147,30 @@ class BoostedTrees:
         return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
 
+@dataclass(frozen=True)
+class Growth:
+    """How boosted trees are grown.
+
+    Attributes
+    ----------
+    rate : float
+        Learning rate.
+    first, later : TreeSize
+        Sizes of the first 100 trees, and of those beyond.
+    """
+
+    rate: float
+    first: TreeSize
+    later: TreeSize
+
+    def sizes(self, n_grown: int, n_trees: int) -> Iterator[tuple[int, TreeSize]]:
+        """Of the trees beyond so many, the last of each size, and the size."""
+        if n_grown < min(FIRST_TREES, n_trees):
+            yield min(FIRST_TREES, n_trees), self.first
+        if max(FIRST_TREES, n_grown) < n_trees:
+            yield n_trees, self.later
+
+
 class TreeGrower(Protocol):
     """Grows trees, each fitted to what those before leave of a target."""
 
@@ -161,8 +182,8 @@ class TreeGrower(Protocol):
 class TreeRows(Protocol):
     """Rows that boosted trees are grown on."""
 
-    def grower(self, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> TreeGrower:
-        """What grows trees for targets and weights (n,) of the rows, with this learning rate."""
+    def grower(self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int) -> TreeGrower:
+        """What grows trees for targets and weights (n,) of the rows, in this way."""
         ...
 
 
@@ -192,37 +213,29 @@ class BinnedRows:
             bins[:, j] = np.searchsorted(column_edges, X[:, j])
         return cls(bins, edges)
 
-    def grower(self, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> "HistogramGrower":
+    def grower(self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int) -> "HistogramGrower":
         """Scikit-learn's histogram boosting."""
-        return HistogramGrower(self, y, weight, rate, seed, n_threads)
+        return HistogramGrower(self, y, weight, growth, seed, n_threads)
 
 
 class HistogramGrower:
     """Scikit-learn's histogram boosting of some rows, see `TreeRows.grower`."""
 
-    def __init__(self, rows: BinnedRows, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> None:
-        self._rows, self._y, self._weight, self._n_threads = rows, y, weight, n_threads
-        settings: dict[str, Any] = {"learning_rate": rate, "early_stopping": False, "random_state": seed}
+    def __init__(self, rows: BinnedRows, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int) -> None:
+        self._rows, self._y, self._weight, self._growth, self._n_threads = rows, y, weight, growth, n_threads
+        settings: dict[str, Any] = {"learning_rate": growth.rate, "early_stopping": False, "random_state": seed}
         self._booster = HistGradientBoostingRegressor(**settings, warm_start=True)
         self._n_grown = 0
 
     def grow(self, n_trees: int) -> BoostedTrees:
         """So many trees, with those that were grown before."""
-        for last, size in sizes_of_trees(self._n_grown, n_trees):
+        for last, size in self._growth.sizes(self._n_grown, n_trees):
             limits = {"max_leaf_nodes": size.most_leaves, "min_samples_leaf": size.least_rows}
             self._booster.set_params(max_iter=last, **limits)
             with openmp_threads(self._n_threads):
                 self._booster.fit(self._rows.bins, self._y, sample_weight=self._weight)
         self._n_grown = n_trees
         return with_edges(BoostedTrees.of(self._booster), self._rows.edges)
-
-
-def sizes_of_trees(n_grown: int, n_trees: int) -> Iterator[tuple[int, TreeSize]]:
-    """Of the trees beyond so many, the last of each size, and the size."""
-    if n_grown < min(FIRST_TREES, n_trees):
-        yield min(FIRST_TREES, n_trees), FIRST_SIZE
-    if max(FIRST_TREES, n_grown) < n_trees:
-        yield n_trees, LATER_SIZE
 
 
 def grow(booster: Booster, rows: BinnedRows, y: Array | Mask, weight: Array) -> BoostedTrees:

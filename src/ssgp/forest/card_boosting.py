@@ -7,7 +7,7 @@ import numpy as np
 from ssgp._utils.arrays import Array
 from ssgp.engine.on_card.boosting import CardBooster
 from ssgp.engine.on_card.cards import Card
-from ssgp.forest.boosted_trees import BoostedTrees, bin_edges, sizes_of_trees, with_edges
+from ssgp.forest.boosted_trees import BoostedTrees, Growth, bin_edges, with_edges
 
 __all__ = ["CardTreeRows"]
 
@@ -18,20 +18,21 @@ class CardTreeRows:
     def __init__(self, card: Card, X: Array) -> None:
         self._card, self._X, self._edges = card, X, bin_edges(X)
 
-    def grower(self, y: Array, weight: Array, rate: float, seed: int, n_threads: int) -> "CardGrower":
+    def grower(self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int) -> "CardGrower":
         """What grows trees on the card; nothing of it is random."""
-        return CardGrower(CardBooster(self._card, self._X, self._edges, y, weight, rate), self._edges)
+        booster = CardBooster(self._card, self._X, self._edges, y, weight, growth.rate)
+        return CardGrower(booster, growth, self._edges)
 
 
 class CardGrower:
     """Grows trees on a card, see `ssgp.forest.boosted_trees.TreeGrower`."""
 
-    def __init__(self, booster: CardBooster, edges: Sequence[Array]) -> None:
-        self._booster, self._edges = booster, edges
+    def __init__(self, booster: CardBooster, growth: Growth, edges: Sequence[Array]) -> None:
+        self._booster, self._growth, self._edges = booster, growth, edges
 
     def grow(self, n_trees: int) -> BoostedTrees:
         """So many trees, with those that were grown before."""
-        for last, size in sizes_of_trees(len(self._booster.trees), n_trees):
+        for last, size in self._growth.sizes(len(self._booster.trees), n_trees):
             self._booster.grow(last, size)
         trees = self._booster.trees
         by_bin = BoostedTrees(

@@ -19,7 +19,8 @@ from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
 from ssgp.engine.threads import openmp_threads
 from ssgp.engine.tiles import mean_in_order
-from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, TreeGrower, TreeRows
+from ssgp.engine.tree_size import TreeSize
+from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, Growth, TreeGrower, TreeRows
 from ssgp.saving.contents import made_of, number, tuple_of
 from ssgp.saving.kinds import stored
 
@@ -29,8 +30,6 @@ __all__ = [
     "Residuals",
     "boosting_threads",
     "fit_again",
-    "fit_booster",
-    "fit_correction",
     "fit_earlier",
     "grow_correction",
     "telling_inputs",
@@ -38,14 +37,23 @@ __all__ = [
 
 # Puts rows into bins, where trees of them are to be grown.
 BinRows = Callable[[Array], TreeRows]
-# Trees of each of several folds.
-ROUNDS, RATE = 25, 0.3
-# Where there is one fold: trees that tell where to start from, and the most there are; as long as doubling their number
-# takes so large a share off the squared error of rows held out.
-FIRST_ROUNDS, MOST_ROUNDS, SLOW_RATE = 25, 200, 0.2
+# Few trees with many leaves: as accurate as many small ones for errors, and several times as fast to evaluate. Where
+# rows held out ask for more than the first trees, there is something fine to learn, which larger ones learn faster.
+LARGE_TREES = Growth(0.2, TreeSize(255, 20), TreeSize(1023, 10))
+# What they learn of a function themselves, few rows teach smaller trees better.
+SMALL_TREES = Growth(0.2, TreeSize(31, 5), TreeSize(31, 5))
+# Within a time limit.
+HASTY_TREES = Growth(0.3, TreeSize(255, 20), TreeSize(255, 20))
+# Shares of the forest's own prediction that boosted trees start from, and how they grow from there: where there is one
+# fold, and where there are several, whose tables are small.
+Ways = dict[float, Growth]
+WAYS: Ways = {1.0: LARGE_TREES, 0.7: LARGE_TREES}
+WAYS_OF_FOLDS: Ways = {1.0: SMALL_TREES, 0.5: SMALL_TREES}
+# Trees that tell where to start from, and the most there are, of one fold, of each of several, and of these together;
+# as long as doubling their number takes so large a share off the squared error of rows held out.
+FIRST_ROUNDS, MOST_ROUNDS = 25, 200
+MOST_ROUNDS_OF_FOLDS, MOST_TREES_OF_FOLDS = 100, 500
 WORTH = 0.002
-# Shares of the forest's own prediction that boosted trees start from.
-STARTS = (1.0, 0.7)
 LEAST_ROWS = 200
 # Residuals beyond so many deviations count as so many.
 MOST_DEVIATIONS = 20.0
@@ -165,18 +173,14 @@ class Boosting:
     ----------
     residuals : Residuals
         Errors to learn from.
-    rate : float
-        Learning rate.
     seed, n_threads : int
         Seed, and threads of large tables.
     bin_rows : callable
         What puts the rows into bins.
     """
 
-    def __init__(
-        self, residuals: Residuals, rate: float, seed: int, n_threads: int, bin_rows: BinRows = BinnedRows.of
-    ) -> None:
-        self.residuals, self.rate, self.seed = residuals, rate, seed
+    def __init__(self, residuals: Residuals, seed: int, n_threads: int, bin_rows: BinRows = BinnedRows.of) -> None:
+        self.residuals, self.seed = residuals, seed
         self.n_threads = boosting_threads(len(residuals.error), n_threads)
         # Scaled to a mean of one: splits need a least weight.
         self._weight = residuals.importance / residuals.importance.mean()
@@ -184,22 +188,13 @@ class Boosting:
         self._rows = bin_rows(residuals.X if self._inputs is None else residuals.X[:, self._inputs])
         self._growers: dict[float, TreeGrower] = {}
 
-    def grow(self, n_rounds: int, start: float = 1.0) -> BoostedTrees:
-        """So many trees that start from this share of the prediction, with those that were grown before."""
+    def grow(self, n_rounds: int, growth: Growth, start: float = 1.0) -> BoostedTrees:
+        """So many trees that start from this share of the prediction, with those that were grown from there before."""
         if start not in self._growers:
             target = self.residuals.standardized(start)
-            self._growers[start] = self._rows.grower(target, self._weight, self.rate, self.seed, self.n_threads)
+            self._growers[start] = self._rows.grower(target, self._weight, growth, self.seed, self.n_threads)
         trees = self._growers[start].grow(n_rounds)
         return trees if self._inputs is None else trees.among(self._inputs, self.residuals.X.shape[1])
-
-
-def fit_booster(
-    residuals: Residuals, seed: int, n_threads: int, bin_rows: BinRows = BinnedRows.of
-) -> BoostedTrees | None:
-    """Trees that predict residuals in deviations; None where there are too few rows to learn from."""
-    if len(residuals.error) < LEAST_ROWS:
-        return None
-    return Boosting(residuals, RATE, seed, n_threads, bin_rows).grow(ROUNDS)
 
 
 def fit_again(
@@ -208,8 +203,8 @@ def fit_again(
     """The same correction, with as many trees, fitted to other residuals."""
     (trees,) = correction.boosters
     assert isinstance(trees, BoostedTrees)
-    grown = Boosting(residuals, SLOW_RATE, seed, n_threads, bin_rows).grow(trees.n_trees, correction.start)
-    return replace(correction, boosters=(grown,))
+    boosting, growth = Boosting(residuals, seed, n_threads, bin_rows), WAYS[correction.start]
+    return replace(correction, boosters=(boosting.grow(trees.n_trees, growth, correction.start),))
 
 
 def fit_earlier(
@@ -231,8 +226,8 @@ def fit_earlier(
 
 
 def grow_correction(
-    learned: Residuals,
-    held_out: Residuals,
+    learned: Sequence[Residuals],
+    held_out: Sequence[Residuals],
     seed: int,
     n_threads: int,
     seconds: float = inf,
@@ -242,8 +237,8 @@ def grow_correction(
 
     Parameters
     ----------
-    learned, held_out : Residuals
-        Errors to learn from, and to judge by.
+    learned, held_out : sequences of Residuals
+        Of each fold, errors to learn from, and to judge by.
     seed, n_threads : int
         Seed and threads.
     seconds : float
@@ -251,40 +246,59 @@ def grow_correction(
     bin_rows : callable
         What puts rows into bins.
     """
-    if len(learned.error) < LEAST_ROWS:
+    if min(len(rows.error) for rows in learned) < LEAST_ROWS:
         return None
     if seconds < inf:
-        return _grow_within(seconds, learned, held_out, seed, n_threads, bin_rows)
-    boosting, n_rounds = Boosting(learned, SLOW_RATE, seed, n_threads, bin_rows), FIRST_ROUNDS
+        best = _grow_within(seconds, learned, held_out, seed, n_threads, bin_rows)
+    else:
+        best = _grow_best([Boosting(rows, seed, n_threads, bin_rows) for rows in learned], held_out, n_threads)
+    return best if best is not None and best.share >= LEAST_SHARE else None
+
+
+def _grow_best(boostings: list[Boosting], held_out: Sequence[Residuals], n_threads: int) -> Correction:
+    """As many trees as rows held out ask for, from the start that is best for the first of them."""
+    n_rounds, n_folds = FIRST_ROUNDS, len(boostings)
+    of_folds = min(MOST_ROUNDS_OF_FOLDS, MOST_TREES_OF_FOLDS // n_folds)
+    ways, most_rounds = (WAYS, MOST_ROUNDS) if n_folds == 1 else (WAYS_OF_FOLDS, of_folds)
 
     def judged(start: float) -> tuple[float, Correction]:
-        return _with_best_share([boosting.grow(n_rounds, start)], [held_out], start, n_threads)
+        trees = [boosting.grow(n_rounds, ways[start], start) for boosting in boostings]
+        return _with_best_share(trees, held_out, start, n_threads)
 
-    error, best = min((judged(start) for start in STARTS), key=lambda pair: pair[0])
-    while n_rounds < MOST_ROUNDS and best.share > 0.0:
+    error, best = min((judged(start) for start in ways), key=lambda pair: pair[0])
+    while 2 * n_rounds <= most_rounds and best.share > 0.0:
         n_rounds *= 2
         less, more = judged(best.start)
         if less > (1.0 - WORTH) * error:
             break
         error, best = less, more
-    return best if best.share >= LEAST_SHARE else None
+    return best
 
 
 def _grow_within(
-    seconds: float, learned: Residuals, held_out: Residuals, seed: int, n_threads: int, bin_rows: BinRows
+    seconds: float,
+    learned: Sequence[Residuals],
+    held_out: Sequence[Residuals],
+    seed: int,
+    n_threads: int,
+    bin_rows: BinRows,
 ) -> Correction | None:
     """A correction of as many trees, up to the first number of them, as there are seconds for; None for none."""
-    deadline = monotonic() + seconds
+    deadline, n_folds = monotonic() + seconds, len(learned)
     # Binning takes about as long as some trees; rows and trees are as many as a few tell.
-    few = learned.first(TIMED_ROWS)
-    per_tree = seconds_of(lambda: Boosting(few, RATE, seed, n_threads, bin_rows).grow(TIMED_ROUNDS)) / TIMED_ROUNDS
-    if per_tree * max(1.0, len(learned.error) / len(few.error)) * TIMED_ROUNDS > deadline - monotonic():
+    few = learned[0].first(TIMED_ROWS)
+    in_all = TIMED_ROUNDS * n_folds
+
+    def grow(boostings: list[Boosting], n_rounds: int) -> list[BoostedTrees]:
+        return [boosting.grow(n_rounds, HASTY_TREES) for boosting in boostings]
+
+    per_tree = seconds_of(lambda: grow([Boosting(few, seed, n_threads, bin_rows)], TIMED_ROUNDS)) / TIMED_ROUNDS
+    if per_tree * max(1.0, len(learned[0].error) / len(few.error)) * in_all > deadline - monotonic():
         return None
-    boosting = Boosting(learned, RATE, seed, n_threads, bin_rows)
-    per_tree = seconds_of(lambda: boosting.grow(TIMED_ROUNDS)) / TIMED_ROUNDS
-    n_rounds = min(ROUNDS, TIMED_ROUNDS + int((deadline - monotonic()) / per_tree))
-    _, best = _with_best_share([boosting.grow(max(TIMED_ROUNDS, n_rounds))], [held_out], 1.0, n_threads)
-    return best if best.share >= LEAST_SHARE else None
+    boostings = [Boosting(rows, seed, n_threads, bin_rows) for rows in learned]
+    per_round = seconds_of(lambda: grow(boostings, TIMED_ROUNDS)) / TIMED_ROUNDS
+    n_rounds = min(FIRST_ROUNDS, TIMED_ROUNDS + int((deadline - monotonic()) / per_round))
+    return _with_best_share(grow(boostings, max(TIMED_ROUNDS, n_rounds)), held_out, 1.0, n_threads)[1]
 
 
 def _telling_inputs(residuals: Residuals, seed: int) -> Indices:
@@ -312,19 +326,14 @@ def _variation(error: Array, X: Array) -> Array:
     return np.where(np.ptp(X, axis=0) > 0, variation, -1.0)
 
 
-def fit_correction(boosters: Sequence[Booster], held_out: list[Residuals], n_threads: int) -> Correction | None:
-    """A correction with the share that is best, in least squares, for rows held out of both trees and boosters.
-
-    Booster i is judged on rows `held_out[i]`; the correction is the mean of all. None where it does not help.
-    """
-    _, correction = _with_best_share(boosters, held_out, 1.0, n_threads)
-    return correction if correction.share >= LEAST_SHARE else None
-
-
 def _with_best_share(
-    boosters: Sequence[Booster], held_out: list[Residuals], start: float, n_threads: int
+    boosters: Sequence[Booster], held_out: Sequence[Residuals], start: float, n_threads: int
 ) -> tuple[float, Correction]:
-    """The squared error that is left of rows held out, in the units of `importance`, and the correction."""
+    """The squared error that is left of rows held out, in the units of `importance`, and the correction.
+
+    Its share is the best, in least squares, for rows held out of both trees and boosters: booster i is judged on rows
+    `held_out[i]`. The correction is the mean of all.
+    """
     along = squared = error = 0.0
     for booster, rows in zip(boosters, held_out, strict=True):
         whole = Correction((booster,), 1.0, start)

@@ -17,8 +17,6 @@ from ssgp.forest.correction import (
     Correction,
     Residuals,
     fit_again,
-    fit_booster,
-    fit_correction,
     fit_earlier,
     grow_correction,
 )
@@ -122,18 +120,15 @@ def learn_correction(
     Where all held-out rows are of one fold, there are as many trees as they ask for, while
     there is time. Of folds that are `ordered` in time the last one asks.
     """
-    if len(folds) == 1 or ordered:
-        learned, held_out = folds[-1].leave_one_out_residuals(level), folds[-1].held_out_residuals(level)
-        correction = grow_correction(learned, held_out, seed, n_threads, seconds / len(folds), bin_rows)
-        if correction is None or len(folds) == 1:
-            return correction
-        residuals = [(fold.leave_one_out_residuals(level), fold.held_out_residuals(level)) for fold in folds[:-1]]
-        return fit_earlier(correction, residuals, held_out, seed, n_threads, bin_rows)
-    boosters = [fit_booster(fold.leave_one_out_residuals(level), seed, n_threads, bin_rows) for fold in folds]
-    fitted = [booster for booster in boosters if booster is not None]
-    if len(fitted) < len(folds):
-        return None
-    return fit_correction(fitted, [fold.held_out_residuals(level) for fold in folds], n_threads)
+    learned = [fold.leave_one_out_residuals(level) for fold in folds]
+    held_out = [fold.held_out_residuals(level) for fold in folds]
+    if not ordered:
+        return grow_correction(learned, held_out, seed, n_threads, seconds, bin_rows)
+    last = grow_correction(learned[-1:], held_out[-1:], seed, n_threads, seconds / len(folds), bin_rows)
+    if last is None or len(folds) == 1:
+        return last
+    earlier = list(zip(learned[:-1], held_out[:-1], strict=True))
+    return fit_earlier(last, earlier, held_out[-1], seed, n_threads, bin_rows)
 
 
 def refit_correction(
