@@ -117,8 +117,8 @@ def learn_correction(
 ) -> Correction | None:
     """Boosted trees that correct the trees' common errors, judged on the held-out rows; None where they do not help.
 
-    Where all held-out rows are of one fold, there are as many trees as they ask for, while
-    there is time. Of folds that are `ordered` in time the last one asks.
+    There are as many trees as held-out rows ask for, while there is time. Of folds that are `ordered` in time the last
+    one asks.
     """
     learned = [fold.leave_one_out_residuals(level) for fold in folds]
     held_out = [fold.held_out_residuals(level) for fold in folds]
