@@ -50,7 +50,7 @@ def test_numbers_are_those_of_a_direct_count(model, page):
     share = np.mean((low <= y) & (y <= high))
     assert f"95 % intervals covered {100 * share:.1f} % of 200 rows" in page.text()
     assert f"{100 * share:.1f} % of 200 rows were inside their 95 % interval" in page.text()
-    assert f"this model {np.sqrt(np.mean((y - mean) ** 2)):.2f} {np.mean(np.abs(y - mean)):.2f}" in page.text()
+    assert f"this model {np.sqrt(np.mean((y - mean) ** 2)):.3g} {np.mean(np.abs(y - mean)):.3g}" in page.text()
     assert f"median width of the 95 % intervals {100 * (1 - np.mean((y - mean) ** 2) / np.var(y)):.1f} %" in (
         page.text()
     )
