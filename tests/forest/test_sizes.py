@@ -173,3 +173,18 @@ def test_amounts_that_are_none(text):
 def test_the_least_memory_of_wide_tables_is_what_the_documentation_says(n_rows, n_inputs):
     least = max(2**26, min(640 * 2**20, 32 * n_rows * n_inputs + 2**25))
     assert sizes(n_rows, n_inputs, MemoryShares.of(least, n_inputs)).trees_at_once >= 1
+
+
+@pytest.mark.parametrize(
+    ("memory", "n_rows", "n_inputs", "left_out"),
+    [
+        (2**31, 10**7, 8, 1_200_000),
+        (2**27, 10**7, 8, 2**25 // 328),
+        (2**31, 10**7, 90, 2**29 // 1640),
+        (2**30, 10**7, 1000, 50_000),
+        (2**30, 40_000, 1000, 1_200_000),
+    ],
+    ids=["plenty", "little memory", "many inputs", "least", "few rows"],
+)
+def test_as_many_rows_are_left_out_in_turn_as_a_quarter_of_the_memory_holds(memory, n_rows, n_inputs, left_out):
+    assert sizes(n_rows, n_inputs, MemoryShares.of(memory, n_inputs)).n_left_out == left_out

@@ -41,8 +41,6 @@ __all__ = ["LEAST_ROWS", "ForestBuilder"]
 
 T = TypeVar("T")
 
-# So many rows, counted once per tree, are left out of it in turn to learn the correction: all rows of some branches.
-LEAVE_ONE_OUT_ROWS = 1_200_000
 # Of few rows, which several folds hold out in turn, so many trees tell enough of a row's error.
 LEAVE_ONE_OUT_TREES = 8
 # Where rows held out are so large a share of all, trees that were fitted to them as well are compared with those
@@ -248,7 +246,7 @@ class ForestBuilder:
         lengthscale, n_draws = self.hyperparameters.lengthscale, min(n_trees, self.settings.sizes.n_draws)
         draws = [self.draw(np.random.default_rng([seed, k])) for k in range(n_draws)]
         features = [LeafFeatures.of(frequencies, lengthscale, self.trend_inputs) for frequencies in draws]
-        most = LEAVE_ONE_OUT_ROWS / table.n_rows
+        most = self.settings.sizes.n_left_out / table.n_rows
         every = ceil(n_trees / (min(most, LEAVE_ONE_OUT_TREES) if self.settings.sizes.n_folds > 1 else most))
 
         def branches(i: int) -> range:

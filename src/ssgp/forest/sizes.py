@@ -37,6 +37,10 @@ HELD_OUT_SHARE = 1 / 50
 MOST_HELD_OUT = 20_000
 LEAST_HELD_OUT = 500
 MOST_FOLDS = 10
+# Rows, counted once per tree, whose errors teach the correction, each left out; bytes of each, and of each of its
+# inputs, while it is learned.
+MOST_LEFT_OUT, LEAST_LEFT_OUT = 1_200_000, 50_000
+LEFT_OUT_BYTES, LEFT_OUT_INPUT_BYTES = 200, 16
 # Trees that lack so small a share of the rows are kept; otherwise they are filled again with all.
 NEGLIGIBLE = 1 / 40
 # Bytes that a fit makes do with, besides what it is given, and the fewest it can.
@@ -88,12 +92,15 @@ class MemoryShares:
         Bytes of rows of a file that are sorted together.
     working_bytes : int
         Bytes that trees which are fitted at the same time may take.
+    left_out_rows : int
+        Rows that are left out of trees in turn to learn the correction, at most.
     """
 
     model_bytes: int
     sampled_rows: int
     part_bytes: int
     working_bytes: int = DEFAULT_MEMORY // 2
+    left_out_rows: int = MOST_LEFT_OUT
 
     @classmethod
     def of(cls, max_memory: float | str, n_inputs: int) -> "MemoryShares":
@@ -102,7 +109,14 @@ class MemoryShares:
         memory = DEFAULT_MEMORY if n_bytes is None else int(n_bytes)
         sampled_rows = memory // 8 // (4 * (n_inputs + 1))
         least = fewer_if_wide(LEAST_SAMPLED, n_inputs)
-        return cls(memory // 4, max(least, min(MOST_SAMPLED, sampled_rows)), memory // 64, memory // 2)
+        left_out_rows = memory // 4 // (LEFT_OUT_BYTES + LEFT_OUT_INPUT_BYTES * n_inputs)
+        return cls(
+            memory // 4,
+            max(least, min(MOST_SAMPLED, sampled_rows)),
+            memory // 64,
+            memory // 2,
+            max(LEAST_LEFT_OUT, min(MOST_LEFT_OUT, left_out_rows)),
+        )
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,8 @@ class ForestSizes:
         Upper limit of the steps.
     n_held_out, n_folds : int
         Rows of a fold that calibrates, and how many folds there are.
+    n_left_out : int
+        Rows, counted once per tree, that are left out of it in turn, at most: all rows of some branches.
     trees_at_once : int
         Trees that may be fitted at the same time, as memory allows; one where they are small.
     most_processes : int
@@ -135,6 +151,7 @@ class ForestSizes:
     max_iter: int
     n_held_out: int
     n_folds: int
+    n_left_out: int
     trees_at_once: int
     most_processes: int
 
@@ -182,6 +199,8 @@ def choose_sizes(
         max_iter=STEPS if max_iter == "auto" else max_iter,
         n_held_out=n_held_out,
         n_folds=min(MOST_FOLDS, ceil(min(LEAST_HELD_OUT, n_rows) / n_held_out)) if n_held_out else 0,
+        # Trees that leave out the same rows share what these take.
+        n_left_out=MOST_LEFT_OUT if n_rows <= memory.left_out_rows else memory.left_out_rows,
         trees_at_once=memory.working_bytes // needed_for(m) if work >= LEAST_THREADED_WORK * trees else 1,
         most_processes=memory.working_bytes // PROCESS_BYTES if work >= LEAST_SHARED_WORK else 0,
     )
