@@ -186,14 +186,15 @@ class Boosting:
         self._weight = residuals.importance / residuals.importance.mean()
         self._inputs = _telling_inputs(residuals, seed) if residuals.X.shape[1] > WIDE else None
         self._rows = bin_rows(residuals.X if self._inputs is None else residuals.X[:, self._inputs])
-        self._growers: dict[float, TreeGrower] = {}
+        self._growers: dict[tuple[Growth, float], TreeGrower] = {}
 
     def grow(self, n_rounds: int, growth: Growth, start: float = 1.0) -> BoostedTrees:
-        """So many trees that start from this share of the prediction, with those that were grown from there before."""
-        if start not in self._growers:
+        """So many trees that start from this share of the prediction, with those that were grown so before."""
+        way = growth, start
+        if way not in self._growers:
             target = self.residuals.standardized(start)
-            self._growers[start] = self._rows.grower(target, self._weight, growth, self.seed, self.n_threads)
-        trees = self._growers[start].grow(n_rounds)
+            self._growers[way] = self._rows.grower(target, self._weight, growth, self.seed, self.n_threads)
+        trees = self._growers[way].grow(n_rounds)
         return trees if self._inputs is None else trees.among(self._inputs, self.residuals.X.shape[1])
 
 
@@ -284,16 +285,16 @@ def _grow_within(
     bin_rows: BinRows,
 ) -> Correction | None:
     """A correction of as many trees, up to the first number of them, as there are seconds for; None for none."""
-    deadline, n_folds = monotonic() + seconds, len(learned)
+    deadline = monotonic() + seconds
     # Binning takes about as long as some trees; rows and trees are as many as a few tell.
     few = learned[0].first(TIMED_ROWS)
-    in_all = TIMED_ROUNDS * n_folds
+    n_timed = TIMED_ROUNDS * len(learned)
 
     def grow(boostings: list[Boosting], n_rounds: int) -> list[BoostedTrees]:
         return [boosting.grow(n_rounds, HASTY_TREES) for boosting in boostings]
 
     per_tree = seconds_of(lambda: grow([Boosting(few, seed, n_threads, bin_rows)], TIMED_ROUNDS)) / TIMED_ROUNDS
-    if per_tree * max(1.0, len(learned[0].error) / len(few.error)) * in_all > deadline - monotonic():
+    if per_tree * max(1.0, len(learned[0].error) / len(few.error)) * n_timed > deadline - monotonic():
         return None
     boostings = [Boosting(rows, seed, n_threads, bin_rows) for rows in learned]
     per_round = seconds_of(lambda: grow(boostings, TIMED_ROUNDS)) / TIMED_ROUNDS

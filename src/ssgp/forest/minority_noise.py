@@ -86,7 +86,7 @@ def fit_minority_noise(learned: Sequence[Residuals]) -> MinorityNoise | None:
     They are learned from errors of rows that trees were fitted to, each left out, in several sets.
     """
     X, n_inputs = np.concatenate([part.X for part in learned]), learned[0].X.shape[1]
-    kinds = _rare_kinds(X) if may_have_rare_kinds(X) else None
+    kinds = _rare_kinds(X) if len(X) > 0 and n_inputs <= WIDE else None
     if kinds is None:
         return None
     inputs, threshold, side = kinds

@@ -111,11 +111,11 @@ class MemoryShares:
         least = fewer_if_wide(LEAST_SAMPLED, n_inputs)
         left_out_rows = memory // 4 // (LEFT_OUT_BYTES + LEFT_OUT_INPUT_BYTES * n_inputs)
         return cls(
-            memory // 4,
-            max(least, min(MOST_SAMPLED, sampled_rows)),
-            memory // 64,
-            memory // 2,
-            max(LEAST_LEFT_OUT, min(MOST_LEFT_OUT, left_out_rows)),
+            model_bytes=memory // 4,
+            sampled_rows=max(least, min(MOST_SAMPLED, sampled_rows)),
+            part_bytes=memory // 64,
+            working_bytes=memory // 2,
+            left_out_rows=max(LEAST_LEFT_OUT, min(MOST_LEFT_OUT, left_out_rows)),
         )
 
 

@@ -67,7 +67,8 @@ class SoftLog:
 
     def to_model(self, y: Array) -> Array:
         """Z of targets y, minus infinity of those below all."""
-        return self._ratio(y) + self._log_bend(y)
+        ratio = self._ratio(y)
+        return ratio + self._log_bend(y, ratio)
 
     def to_target(self, z: Array) -> Array:
         """Targets of z, those between minus the margin and zero as well."""
@@ -80,14 +81,13 @@ class SoftLog:
 
     def log_slope(self, y: Array) -> Array:
         """log(dz / dy) at targets y."""
-        return -np.log(self.scale) - self._log_bend(y)
+        return -np.log(self.scale) - self._log_bend(y, self._ratio(y))
 
     def _ratio(self, y: Array) -> Array:
         return np.maximum((y + self.margin) / self.scale, 0.0)
 
-    def _log_bend(self, y: Array) -> Array:
+    def _log_bend(self, y: Array, ratio: Array) -> Array:
         """log(1 - exp(-r)) of ratios r of targets y to the scale: their logarithms where they have few digits left."""
-        ratio = self._ratio(y)
         with np.errstate(divide="ignore"):
             logs = np.log(-np.expm1(-ratio))
             few = ratio < LEAST_WITH_ALL_DIGITS
