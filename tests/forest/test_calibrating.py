@@ -5,10 +5,12 @@ import pytest
 from scipy.special import digamma, gammaln
 
 import ssgp
+from devices import DEVICE
 from ssgp.distributions.student_mixture import StudentMixture
 from ssgp.forest import calibrating
 from ssgp.forest.calibrating import calibrated_score, fit_calibration
 from ssgp.forest.calibration import Components
+from ssgp.forest.machines import find_machine
 
 LEVELS = np.array([0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975])
 
@@ -37,27 +39,42 @@ def assert_uniform(levels, n_learned):
 @pytest.mark.parametrize(("together", "n_shape"), [(False, 0), (True, 0), (True, 16), (True, 32)])
 def test_gradients_are_those_of_the_distributions_density(together, n_shape, rng):
     components = trees(rng, 60)
-    rows = calibrating._HeldOut.of(skewed(rng, components), rng.uniform(0.5, 2.0, size=60))
-    likelihood = calibrating._Likelihood(components, rows, together)
+    rows = calibrating.HeldOutTargets.of(skewed(rng, components), rng.uniform(0.5, 2.0, size=60))
+    likelihood = calibrating.Likelihood(components, rows, together)
     free = 0.3 * rng.normal(size=10 + n_shape)
 
     def value(free):
         return rows.share @ likelihood.calibration(free)(components).logpdf(rows.y)
 
-    found, gradient = likelihood.with_gradient(free)
+    found, gradient = likelihood.density(likelihood.parts)(free)
     assert found == pytest.approx(value(free), abs=1e-7)
     steps = 1e-5 * np.eye(len(free))
     differences = [(value(free + step) - value(free - step)) / 2e-5 for step in steps]
     np.testing.assert_allclose(gradient, differences, atol=1e-7)
 
 
+@pytest.mark.card
+@pytest.mark.parametrize(("together", "n_shape"), [(False, 0), (True, 0), (True, 16), (True, 32)])
+def test_a_card_finds_the_same_density_and_gradient(together, n_shape, rng):
+    components = trees(rng, 700)
+    rows = calibrating.HeldOutTargets.of(skewed(rng, components), rng.uniform(0.5, 2.0, size=700))
+    likelihood = calibrating.Likelihood(components, rows, together)
+    free = 0.3 * rng.normal(size=10 + n_shape)
+    value, gradient = likelihood.density(likelihood.parts)(free)
+    found, by_card = find_machine(DEVICE).density(likelihood, likelihood.parts)(free)
+    assert found == pytest.approx(value, abs=1e-6)
+    np.testing.assert_allclose(by_card, gradient, atol=1e-6)
+
+
 def test_parts_of_the_rows_add_up(rng, monkeypatch):
     components = trees(rng, 500)
     y, free = skewed(rng, components), 0.3 * rng.normal(size=26)
-    rows = calibrating._HeldOut.of(y, rng.uniform(0.5, 2.0, size=500))
-    whole = calibrating._Likelihood(components, rows, together=True).with_gradient(free)
+    rows = calibrating.HeldOutTargets.of(y, rng.uniform(0.5, 2.0, size=500))
+    one = calibrating.Likelihood(components, rows, together=True)
     monkeypatch.setattr(calibrating, "ROWS_PER_PART", 64)
-    found = calibrating._Likelihood(components, rows, together=True).with_gradient(free)
+    several = calibrating.Likelihood(components, rows, together=True)
+    assert len(one.parts) == 1 < len(several.parts)
+    whole, found = (likelihood.density(likelihood.parts)(free) for likelihood in (one, several))
     assert found[0] == pytest.approx(whole[0], rel=1e-12)
     np.testing.assert_allclose(found[1], whole[1], rtol=1e-10, atol=1e-12)
 

@@ -155,7 +155,7 @@ class ForestBuilder:
                 "interrupted while the noise of rare kinds of rows was learned; it is taken for that of their leaves",
             )
         calibration = self.budget.attempt(
-            lambda: learn_calibration(folds, level, correction, minority_noise, n_workers),
+            lambda: learn_calibration(folds, level, correction, minority_noise, n_workers, self.machine.density),
             Calibration,
             "interrupted while the forest was calibrated; the predictions are not calibrated",
         )

@@ -1,6 +1,8 @@
 """Calibrations learned from held-out rows, by maximum likelihood with gradients in closed form."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,7 +14,18 @@ from ssgp.distributions.student_mixture import LEAST_COMBINED_DOF
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.noise_shape import NoiseShape, NoiseTrend, RowNoise
 
-__all__ = ["calibrated_score", "fit_calibration"]
+__all__ = [
+    "START",
+    "Density",
+    "DensityOf",
+    "Likelihood",
+    "LikelihoodPart",
+    "calibrated_score",
+    "fit_calibration",
+]
+
+# The mean log density of rows, and its gradient, as a function of free numbers.
+Density = Callable[[Array], tuple[float, Array]]
 
 # Components of a shape that is not a Student-t, and of a finer one that halves each of them.
 SHAPE_COMPONENTS = 8
@@ -24,7 +37,7 @@ NATS_PER_NUMBER = 1.0
 # What more components must gain per row, since they take more time to ask: one for every tree over one for all trees,
 # and those of a finer shape.
 NATS_PER_ROW = 0.003
-# Bounds of the ten numbers of every calibration, as `_Likelihood.calibration` has them, and where the search begins.
+# Bounds of the ten numbers of every calibration, as `Likelihood.calibration` has them, and where the search begins.
 BOUNDS = [(-5.0, 5.0), (-5.0, 5.0), (-6.0, 6.0), (-6.0, 6.0), *[(-3.0, 3.0)] * 2, (-8.0, 4.0), *[(-2.0, 2.0)] * 3]
 START = np.array([0.0] * 6 + [-1.0] + [0.0] * 3)
 # The same of a shape's numbers: offsets and log scales of all components, then their slopes.
@@ -46,37 +59,42 @@ ROWS_PER_PART = 8192
 FEWER_ROWS = 5000
 
 
-def fit_calibration(components: Components, y: Array, weight: Array | None = None) -> tuple[Calibration, float]:
+def fit_calibration(
+    components: Components, y: Array, weight: Array | None = None, density_of: "DensityOf | None" = None
+) -> tuple[Calibration, float]:
     """The calibration under which held-out rows are most probable, and their mean log density.
+
+    The density is computed by the processor, or by what `density_of` makes of the likelihood.
 
     It has a component for every tree, one for all trees, or a shape around their mean: whatever is so much more
     probable that its numbers, or the time of many components, are worth it. The priors are worth a few rows: enough to
     decide where there is nothing to learn from.
     """
-    rows = _HeldOut.of(y, weight)
-    separate = _fit(_Likelihood(components, rows, together=False), START)
-    last = _fit(_Likelihood(components, rows, together=True), START)
+    rows, fit = HeldOutTargets.of(y, weight), partial(_fit, density_of=density_of or Likelihood.density)
+    separate = fit(Likelihood(components, rows, together=False), START)
+    last = fit(Likelihood(components, rows, together=True), START)
     candidates = [last, separate]
     for start in (SHAPE_START, np.zeros_like(SHAPE_START)):
-        before, last = last, _fit(last.likelihood, np.concatenate([last.free, start]))
+        before, last = last, fit(last.likelihood, np.concatenate([last.free, start]))
         candidates.append(last)
         if last.worth < before.worth:
             break
     best = max(candidates, key=lambda fitted: fitted.worth)
     if len(best.free) > len(START):
-        finer = _fit(_Likelihood(components, rows, True, FINER_COMPONENTS), _halved(best.free))
+        finer = fit(Likelihood(components, rows, True, FINER_COMPONENTS), _halved(best.free))
         best = max(best, finer, key=lambda fitted: fitted.worth)
-    best = _fit_to_all(best) if best.likelihood.has_many else best
+    best = fit(best.likelihood, best.free, to_all=True) if best.likelihood.has_many else best
     return best.likelihood.calibration(best.free), best.score
 
 
 def calibrated_score(components: Components, y: Array, weight: Array | None = None) -> float:
     """Mean log density of held-out rows under the best calibration with a component for every tree."""
-    return _fit(_Likelihood(components, _HeldOut.of(y, weight), together=False), START).score
+    likelihood = Likelihood(components, HeldOutTargets.of(y, weight), together=False)
+    return _fit(likelihood, START, Likelihood.density).score
 
 
 @dataclass(frozen=True)
-class _HeldOut:
+class HeldOutTargets:
     """Targets of n held-out rows, the share of each in their likelihood, and how many rows they count for."""
 
     y: Array
@@ -84,24 +102,24 @@ class _HeldOut:
     total: float
 
     @classmethod
-    def of(cls, y: Array, weight: Array | None) -> "_HeldOut":
+    def of(cls, y: Array, weight: Array | None) -> "HeldOutTargets":
         if weight is None:
             return cls(y, np.full(len(y), 1.0 / len(y)), float(len(y)))
         limited = limit_share(weight, MOST_SHARE_OF_ERRORS)
         total = float(limited.sum())
         return cls(y, limited / total, total)
 
-    def part(self, rows: slice) -> "_HeldOut":
+    def part(self, rows: slice) -> "HeldOutTargets":
         """Some of the rows, with their shares of all."""
-        return _HeldOut(self.y[rows], self.share[rows], self.total)
+        return HeldOutTargets(self.y[rows], self.share[rows], self.total)
 
-    def alone(self, rows: slice) -> "_HeldOut":
+    def alone(self, rows: slice) -> "HeldOutTargets":
         """Some of the rows, as if there were no others."""
         share = self.share[rows].sum()
-        return _HeldOut(self.y[rows], self.share[rows] / share, self.total * share)
+        return HeldOutTargets(self.y[rows], self.share[rows] / share, self.total * share)
 
 
-class _Likelihood:
+class Likelihood:
     """The likelihood of held-out rows as a function of a calibration's free numbers.
 
     These are ten, around zero where the trees are taken at their word, and, of a shape, two or four for each of its
@@ -111,7 +129,7 @@ class _Likelihood:
     ----------
     components : Components
         Predictions of the rows by T trees.
-    rows : _HeldOut
+    rows : HeldOutTargets
         Their targets.
     together : bool
         Whether all trees have one component, or one shape, or each its own.
@@ -120,7 +138,7 @@ class _Likelihood:
     """
 
     def __init__(
-        self, components: Components, rows: _HeldOut, together: bool, n_components: int = SHAPE_COMPONENTS
+        self, components: Components, rows: HeldOutTargets, together: bool, n_components: int = SHAPE_COMPONENTS
     ) -> None:
         self.rows, self.together, self.n_components = rows, together, n_components
         noise: RowNoise = components.row_noise(together)
@@ -131,11 +149,11 @@ class _Likelihood:
         self.usual_deviation = max(float(np.sqrt(share @ (mean - self.usual_mean) ** 2)), LEAST_DEVIATION)
         position = self._trend(START).position(mean)
 
-        def part(own: slice, rows: _HeldOut) -> _Part:
-            return _Part(rows, components.mean[:, own], noise.rows(own), position[own])
+        def part(own: slice, rows: HeldOutTargets) -> LikelihoodPart:
+            return LikelihoodPart(rows, components.mean[:, own], noise.rows(own), position[own])
 
         slices = [slice(i, i + ROWS_PER_PART) for i in range(0, len(mean), ROWS_PER_PART)]
-        self._parts = [part(own, rows.part(own)) for own in slices]
+        self.parts = [part(own, rows.part(own)) for own in slices]
         fewer = slice(None, None, -(-len(mean) // FEWER_ROWS))
         self.fewer = part(fewer, rows.alone(fewer)) if self.has_many else None
 
@@ -171,23 +189,27 @@ class _Likelihood:
             usual_deviation=self.usual_deviation,
         )
 
-    def with_gradient(self, free: Array, only: "_Part | None" = None) -> tuple[float, Array]:
-        """Mean log density of the rows, or of some only, and its gradient by the free numbers."""
-        calibration, trend = self.calibration(free), self._trend(free)
-        value, gradient = 0.0, np.zeros(len(free))
-        for part in self._parts if only is None else [only]:
-            own_value, own_gradient = part.with_gradient(calibration, trend, len(free))
-            value, gradient = value + own_value, gradient + own_gradient
-        return value, gradient
+    def density(self, parts: "Sequence[LikelihoodPart]") -> Density:
+        """The mean log density of the rows of some parts, and its gradient, as a function of the free numbers."""
+
+        def with_gradient(free: Array) -> tuple[float, Array]:
+            calibration, trend = self.calibration(free), self._trend(free)
+            value, gradient = 0.0, np.zeros(len(free))
+            for part in parts:
+                own_value, own_gradient = part.with_gradient(calibration, trend, len(free))
+                value, gradient = value + own_value, gradient + own_gradient
+            return value, gradient
+
+        return with_gradient
 
 
 @dataclass(frozen=True)
-class _Part:
+class LikelihoodPart:
     """Some held-out rows of a likelihood, with all that is known of them.
 
     Attributes
     ----------
-    rows : _HeldOut
+    rows : HeldOutTargets
         Targets and shares of n rows.
     means : array of shape (T, n)
         Means of the trees.
@@ -197,7 +219,7 @@ class _Part:
         Positions of the rows' means.
     """
 
-    rows: _HeldOut
+    rows: HeldOutTargets
     means: Array
     noise: RowNoise
     position: Array
@@ -256,6 +278,10 @@ class _Part:
         return np.concatenate([by_offset, by_log_scale.sum(axis=1), by_slope, by_log_scale @ self.position])
 
 
+# What makes it of the parts of a likelihood's rows.
+DensityOf = Callable[[Likelihood, Sequence[LikelihoodPart]], Density]
+
+
 def _shape(free: Array, n_components: int) -> NoiseShape:
     """The shape of its free numbers, a Student-t's if there are none."""
     if not len(free):
@@ -271,7 +297,7 @@ def _shape(free: Array, n_components: int) -> NoiseShape:
 class _Fitted:
     """Free numbers at which a likelihood is best, and the mean log density there."""
 
-    likelihood: _Likelihood
+    likelihood: Likelihood
     free: Array
     score: float
 
@@ -283,31 +309,32 @@ class _Fitted:
         return worth - NATS_PER_NUMBER * (len(self.free) - len(START))
 
 
-def _fit(likelihood: _Likelihood, start: Array) -> _Fitted:
-    """The most probable numbers, from a start that says how many there are; of many rows, for fewer of them."""
-    return _ascend(likelihood, start, likelihood.fewer, OPTIONS_OF_MANY if likelihood.has_many else OPTIONS)
+def _fit(likelihood: Likelihood, start: Array, density_of: DensityOf, to_all: bool = False) -> _Fitted:
+    """The most probable numbers, from a start that says how many there are; of many rows for fewer or `to_all`."""
+    of_all = density_of(likelihood, likelihood.parts)
+    fewer = None if to_all else likelihood.fewer
+    density, total = of_all, likelihood.rows.total
+    if fewer is not None:
+        density, total = density_of(likelihood, [fewer]), fewer.rows.total
+    options = LAST_OPTIONS if to_all else OPTIONS_OF_MANY if likelihood.has_many else OPTIONS
+    free = _ascend(density, total, start, likelihood.n_components, options)
+    return _Fitted(likelihood, free, of_all(free)[0])
 
 
-def _fit_to_all(fitted: _Fitted) -> _Fitted:
-    """The most probable numbers for all rows, from those for fewer of them."""
-    return _ascend(fitted.likelihood, fitted.free, None, LAST_OPTIONS)
-
-
-def _ascend(likelihood: _Likelihood, start: Array, only: _Part | None, options: dict[str, float]) -> _Fitted:
+def _ascend(density: Density, total: float, start: Array, n_components: int, options: dict[str, float]) -> Array:
+    """The most probable numbers for rows of a density that count for so many."""
     precision = np.full(len(start), PRIOR)
-    n_components = likelihood.n_components
     n_slopes = len(START) + 2 * n_components
     precision[len(START) : n_slopes], precision[n_slopes:] = SHAPE_PRIOR, SLOPE_PRIOR
-    precision /= likelihood.rows.total if only is None else only.rows.total
+    precision /= total
 
     def loss(free: Array) -> tuple[float, Array]:
-        value, gradient = likelihood.with_gradient(free, only)
+        value, gradient = density(free)
         return float(precision @ (free * free)) - value, 2.0 * precision * free - gradient
 
     shape = [OFFSET_BOUNDS] * n_components + [SCALE_BOUNDS] * n_components + [SLOPE_BOUNDS] * (2 * n_components)
     bounds = [*BOUNDS, *shape][: len(start)]
-    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return _Fitted(likelihood, best.x, likelihood.with_gradient(best.x)[0])
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
 
 def _halved(free: Array) -> Array:

@@ -10,8 +10,10 @@ from ssgp.engine.on_card.cards import Card
 from ssgp.engine.on_card.given import rows_given_on
 from ssgp.engine.workers import ProcessWorkers, Workers
 from ssgp.forest.boosted_trees import BinnedRows, TreeRows
+from ssgp.forest.calibrating import Density, Likelihood, LikelihoodPart
 from ssgp.forest.calibration import Components
 from ssgp.forest.card_boosting import CardTreeRows
+from ssgp.forest.card_calibrating import density_on_card
 from ssgp.forest.card_forest import all_components
 from ssgp.forest.card_nodes import fit_tree
 from ssgp.forest.card_predictor import CardPredictor
@@ -84,6 +86,10 @@ class CardMachine:
     def bin_rows(self, X: Array) -> TreeRows:
         """Rows X (n, d) in bins, on the card if they are many."""
         return CardTreeRows(self.card, X) if len(X) >= LEAST_BOOSTED_ROWS else BinnedRows.of(X)
+
+    def density(self, likelihood: Likelihood, parts: Sequence[LikelihoodPart]) -> Density:
+        """The mean log density of some held-out rows, as a function of a calibration's free numbers."""
+        return density_on_card(self.card, likelihood, parts)
 
     def predictor(self, fitted: FittedForest, n_jobs: int | None) -> CardPredictor:
         """What predicts by a fitted forest."""

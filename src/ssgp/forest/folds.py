@@ -10,7 +10,7 @@ from ssgp._utils.arrays import Array, Mask
 from ssgp._utils.wide import fewer_if_wide
 from ssgp.engine.tiles import mean_in_order
 from ssgp.forest.boosted_trees import BinnedRows
-from ssgp.forest.calibrating import calibrated_score, fit_calibration
+from ssgp.forest.calibrating import DensityOf, Likelihood, calibrated_score, fit_calibration
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.correction import (
     BinRows,
@@ -160,7 +160,12 @@ def learn_minority_noise(folds: list[Fold], level: int) -> MinorityNoise | None:
 
 
 def learn_calibration(
-    folds: list[Fold], level: int, correction: Correction | None, minority_noise: MinorityNoise | None, n_threads: int
+    folds: list[Fold],
+    level: int,
+    correction: Correction | None,
+    minority_noise: MinorityNoise | None,
+    n_threads: int,
+    density_of: DensityOf = Likelihood.density,
 ) -> Calibration:
     """Calibration of the corrected mixture on the held-out rows of every fold, by that fold's own booster."""
     shifts = _shifts(folds, level, correction, n_threads)
@@ -168,7 +173,7 @@ def learn_calibration(
     if minority_noise is not None:
         pairs = zip(components, folds, strict=True)
         components = [part.rescaled(minority_noise(fold.held_out.X)) for part, fold in pairs]
-    return fit_calibration(*_pooled(folds, components))[0]
+    return fit_calibration(*_pooled(folds, components), density_of)[0]
 
 
 def _shifts(folds: list[Fold], level: int, correction: Correction | None, n_threads: int) -> list[Array]:

@@ -12,6 +12,7 @@ from ssgp.engine.on_card.cards import find_card
 from ssgp.engine.workers import ProcessWorkers, Workers
 from ssgp.forest.atoms import Atoms
 from ssgp.forest.boosted_trees import BinnedRows, TreeRows
+from ssgp.forest.calibrating import Density, Likelihood, LikelihoodPart
 from ssgp.forest.calibration import Calibration, Components
 from ssgp.forest.fitted import FittedForest, Forest
 from ssgp.forest.nodes import LeaveOneOut, fit_tree, fit_trees
@@ -95,6 +96,10 @@ class Machine(Protocol):
         """Rows X (n, d) in bins, where boosted trees are grown on them."""
         ...
 
+    def density(self, likelihood: Likelihood, parts: Sequence[LikelihoodPart]) -> Density:
+        """The mean log density of some held-out rows, as a function of a calibration's free numbers."""
+        ...
+
     def predictor(self, fitted: FittedForest, n_jobs: int | None) -> Predictor:
         """What predicts by a fitted forest."""
         ...
@@ -154,6 +159,10 @@ class Processor:
     def bin_rows(self, X: Array) -> TreeRows:
         """Rows X (n, d) in bins, for scikit-learn's trees."""
         return BinnedRows.of(X)
+
+    def density(self, likelihood: Likelihood, parts: Sequence[LikelihoodPart]) -> Density:
+        """The mean log density of some held-out rows, as a function of a calibration's free numbers."""
+        return likelihood.density(parts)
 
     def predictor(self, fitted: FittedForest, n_jobs: int | None) -> Predictor:
         """What predicts by a fitted forest, in threads."""

@@ -28,8 +28,8 @@ def rows(rng):
 
 @pytest.mark.parametrize(
     "sizes",
-    [[(2, 20)], [(31, 20)], [(255, 5)], [(255, 400)], [(8, 50), (64, 10)]],
-    ids=["one cut", "some", "fine", "coarse", "later ones larger"],
+    [[(2, 20)], [(31, 20)], [(255, 5)], [(255, 400)], [(8, 50), (64, 10)], [(255, 5, 6)]],
+    ids=["one cut", "some", "fine", "coarse", "later ones larger", "not deep"],
 )
 def test_trees_are_scikit_learns(sizes, rows, monkeypatch):
     X, y, weight = rows

@@ -7,6 +7,7 @@ that may still be cut are cut at once, level by level, and the best of these cut
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import pairwise
 from math import floor, inf, log2
 from typing import NamedTuple
 
@@ -25,6 +26,9 @@ BINS = 256
 SUM_BITS = 62
 # Least sum of weights on a side of a cut, as scikit-learn has it.
 LEAST_WEIGHT = 1e-3
+# Rows that are added to the same sums wait for each other: sums of so many nodes, and of so few rows, are not divided
+# among copies.
+NODES_APART, ROWS_PER_COPY = 64, 4096
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ class _Growth:
         self.card, self._bins = card, bins
         self._numbers = _WholeNumbers.of(card, weight * target, weight)
         self._least = card.send(np.array([LEAST_WEIGHT, size.least_rows]))[:, None, None, None]
-        self._nodes = _Nodes(rate, size.most_leaves - 1, bins.shape[1])
+        self._nodes = _Nodes(rate, size, bins.shape[1])
         # The node of every row.
         self._at = torch.zeros(len(bins), dtype=torch.int64, device=bins.device)
         self._grow()
@@ -139,14 +143,16 @@ class _Growth:
 
     def _sums(self, rows: Tensor, node: Tensor, n_nodes: int) -> Tensor:
         """Sums over some rows, each of which belongs to one of so many nodes: shape (2, nodes, 256, d)."""
-        n_inputs = self._bins.shape[1]
-        sums = self._at.new_zeros((2, n_nodes * BINS, n_inputs))
+        n_inputs, n_copies = self._bins.shape[1], max(1, min(NODES_APART // n_nodes, len(rows) // ROWS_PER_COPY))
+        sums = self._at.new_zeros((2, n_copies * n_nodes * BINS, n_inputs))
         at_once = max(1, self.card.numbers_at_once // (2 * n_inputs))
+        if n_copies > 1:
+            node = node + n_nodes * (torch.arange(len(rows), device=rows.device) % n_copies)
         for part, own in zip(rows.split(at_once), node.split(at_once), strict=True):
             place = torch.add(self._bins[part], own[:, None], alpha=BINS)
             numbers = self._numbers.of_rows[:, part, None]
             sums.scatter_add_(1, place.expand(2, -1, -1), numbers.expand(-1, -1, n_inputs))
-        return sums.unflatten(1, (n_nodes, BINS))
+        return sums.unflatten(1, (n_copies, n_nodes, BINS)).sum(dim=1)
 
     def _best_cuts(self, sums: Tensor) -> Tensor:
         """Facts of k nodes with these sums, as `_Nodes.add` takes them, shape (6, k)."""
@@ -155,15 +161,17 @@ class _Growth:
 
     def _best_cuts_of(self, sums: Tensor) -> Tensor:
         moment, left = self._numbers.told_apart(sums.cumsum(dim=2))
-        whole_moment, whole = moment[:, -1:], left[:, :, -1:]
+        whole_moment, whole = moment[:, -1:, :1], left[:, :, -1:, :1]
         right = whole - left
         enough = (torch.minimum(left, right) >= self._least).all(dim=0)
         # What is gained times the weight: how far moments are from what their share of the weight would have.
         beyond = torch.addcmul(moment * whole[0], whole_moment, left[0], value=-1.0)
         gain = torch.where(enough, beyond * beyond / (left[0] * right[0]), -inf)
         best, place = gain.flatten(1).max(dim=1)
-        n_left = left[1].flatten(1).gather(1, place[:, None])[:, 0]
-        return torch.stack([best, place, whole_moment[:, 0, 0], *whole[:, :, 0, 0], n_left])
+        n_left = left[1].flatten(1).gather(1, place[:, None])
+        # The places are exact in double precision.
+        columns = [best[:, None], place[:, None], whole_moment[:, 0], whole[0, :, 0], whole[1, :, 0], n_left]
+        return torch.cat(columns, dim=1).T
 
     def tree_and_values(self) -> tuple[GrownTree, Tensor]:
         """The tree, and what it predicts of the rows, shape (n,)."""
@@ -215,12 +223,18 @@ class _Level(NamedTuple):
         Numbers of their parents.
     value : array of shape (k,)
         Their values.
+    gain : array of shape (k,)
+        What is gained by the best cut of each, not above zero where there is none.
+    least_gain : array of shape (k,)
+        The least of the gains of a node and of those above it.
     feature, last_bin, right_is_small : int arrays of shape (k,)
         Their best cuts: the input, the last bin on the left, and whether fewer rows are on the right.
     """
 
     parent: Indices
     value: Array
+    gain: Array
+    least_gain: Array
     feature: Indices
     last_bin: Indices
     right_is_small: Indices
@@ -231,20 +245,21 @@ class _Nodes:
 
     Parameters
     ----------
-    rate : float
-        Learning rate.
-    most_cuts, n_inputs : int
-        Cuts that are kept, at most, and number of inputs.
+    rate, size : float, TreeSize
+        Learning rate, and how far the tree grows.
+    n_inputs : int
+        Number of inputs.
     """
 
-    def __init__(self, rate: float, most_cuts: int, n_inputs: int) -> None:
-        self._rate, self._most_cuts, self._n_inputs = rate, most_cuts, n_inputs
-        self._levels, self._first_of_last = list[_Level](), 0
-        # What is lost by the best cut of every node, and its first child, -1 for none; the second one follows.
-        self._loss, self._first_child = list[float](), list[int]()
+    def __init__(self, rate: float, size: TreeSize, n_inputs: int) -> None:
+        self._rate, self._most_cuts, self._n_inputs = rate, size.most_leaves - 1, n_inputs
+        self._most_depth = size.most_depth
+        self._levels, self._first_of_last, self._n_nodes = list[_Level](), 0, 0
+        # The least gains of all nodes that may be cut.
+        self._least_gains = np.empty(0)
 
     def __len__(self) -> int:
-        return len(self._loss)
+        return self._n_nodes
 
     def add(self, parent: Indices, facts: Array) -> None:
         """A level of k nodes with these parents.
@@ -255,31 +270,23 @@ class _Nodes:
         gain, place, moment, weight, n_rows, n_left = facts
         last_bin, feature = np.divmod(place.astype(np.int64), self._n_inputs)
         right_is_small = (2.0 * n_left > n_rows).astype(np.int64)
-        self._first_of_last = len(self)
-        for child, node in enumerate(parent[::2].tolist() if self._levels else []):
-            self._first_child[node] = len(self) + 2 * child
-        self._levels.append(_Level(parent, self._rate * moment / weight, feature, last_bin, right_is_small))
-        self._loss += (-gain / weight).tolist()
-        self._first_child += [-1] * len(parent)
+        gain = np.zeros(len(gain)) if len(self._levels) == self._most_depth else gain / weight
+        above = self._levels[-1].least_gain[parent - self._first_of_last] if self._levels else inf
+        least_gain = np.minimum(gain, above)
+        self._first_of_last, self._n_nodes = self._n_nodes, self._n_nodes + len(parent)
+        value = self._rate * moment / weight
+        self._levels.append(_Level(parent, value, gain, least_gain, feature, last_bin, right_is_small))
+        self._least_gains = np.concatenate([self._least_gains, least_gain[least_gain > 0.0]])
 
     def worth_cutting(self) -> Indices:
-        """Nodes of the last level that are cut, as far as gains are known."""
-        return np.array([node for node in self._cut() if node >= self._first_of_last], np.int64)
+        """Nodes of the last level that may be cut.
 
-    def _cut(self) -> list[int]:
-        """Nodes that are cut if whichever gains most is always next, in that order."""
-        loss, first_child, cut = self._loss, self._first_child, list[int]()
-        waiting = [(loss[0], 0)]
-        while waiting and len(cut) < self._most_cuts:
-            lost, node = heappop(waiting)
-            if lost >= 0.0:
-                break
-            cut.append(node)
-            child = first_child[node]
-            if child >= 0:
-                heappush(waiting, (loss[child], child))
-                heappush(waiting, (loss[child + 1], child + 1))
-        return cut
+        Whichever gains most is always next, so that a node's turn comes after all whose least gain is larger than its
+        own: it does not come where these are as many as are cut.
+        """
+        last, surplus = self._levels[-1].least_gain, len(self._least_gains) - self._most_cuts
+        least = np.partition(self._least_gains, surplus)[surplus] if surplus > 0 else 0.0
+        return self._first_of_last + np.flatnonzero((last > 0.0) & (last >= least))
 
     def facts_of_cuts(self, cut: Indices) -> Indices:
         """What takes rows to children of some nodes of the last level, shape (6, nodes).
@@ -298,8 +305,26 @@ class _Nodes:
     def tree_and_values(self) -> tuple[GrownTree, Array]:
         """The tree of the cuts that are kept, and the values of all nodes: below other cuts all are of one leaf."""
         nodes = _Level(*map(np.concatenate, zip(*self._levels, strict=True)))
-        cut = np.array(self._cut(), np.int64)
-        return _tree(nodes, cut, np.array(self._first_child)), _values(nodes, cut)
+        first_child = np.full(len(self), -1)
+        first_child[nodes.parent[1::2]] = np.arange(1, len(self), 2)
+        cut = _cut_in_turn(nodes.gain, first_child, self._most_cuts)
+        ends = np.cumsum([len(level.parent) for level in self._levels])
+        return _tree(nodes, cut, first_child), _values(nodes, cut, ends)
+
+
+def _cut_in_turn(gain: Array, first_child: Indices, most_cuts: int) -> Indices:
+    """Nodes that are cut if whichever gains most is always next, in that order."""
+    loss, child_of, cut = (-gain).tolist(), first_child.tolist(), list[int]()
+    waiting = [(loss[0], 0)]
+    while waiting and len(cut) < most_cuts:
+        lost, node = heappop(waiting)
+        if lost >= 0.0:
+            break
+        cut.append(node)
+        child = child_of[node]
+        heappush(waiting, (loss[child], child))
+        heappush(waiting, (loss[child + 1], child + 1))
+    return np.array(cut, np.int64)
 
 
 def _tree(nodes: _Level, cut: Indices, first_child: Indices) -> GrownTree:
@@ -317,11 +342,11 @@ def _tree(nodes: _Level, cut: Indices, first_child: Indices) -> GrownTree:
     return GrownTree(feature, number, children)
 
 
-def _values(nodes: _Level, cut: Indices) -> Array:
-    """Values of nodes, which have that of their parent where it is not cut."""
+def _values(nodes: _Level, cut: Indices, ends: Indices) -> Array:
+    """Values of nodes, whose levels end there; they have that of their parent where it is not cut."""
     is_cut, value = np.zeros(len(nodes.parent), bool), nodes.value.copy()
     is_cut[cut] = True
-    inheriting = 1 + np.flatnonzero(~is_cut[nodes.parent[1:]])
-    for node, parent in zip(inheriting.tolist(), nodes.parent[inheriting].tolist(), strict=True):
-        value[node] = value[parent]
+    for first, last in pairwise(ends.tolist()):
+        parent = nodes.parent[first:last]
+        value[first:last] = np.where(is_cut[parent], value[first:last], value[parent])
     return value
