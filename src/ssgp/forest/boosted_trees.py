@@ -17,6 +17,7 @@ from ssgp.saving.contents import array, integer, number
 from ssgp.saving.kinds import stored
 
 __all__ = [
+    "FIRST_TREES",
     "BinnedRows",
     "BoostedTrees",
     "Growth",
@@ -182,8 +183,10 @@ class TreeGrower(Protocol):
 class TreeRows(Protocol):
     """Rows that boosted trees are grown on."""
 
-    def grower(self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int) -> TreeGrower:
-        """What grows trees for targets and weights (n,) of the rows, in this way."""
+    def grower(
+        self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int, n_inputs: int | None = None
+    ) -> TreeGrower:
+        """What grows trees for targets and weights (n,) of the rows, in this way, from the first inputs or all."""
         ...
 
 
@@ -213,9 +216,12 @@ class BinnedRows:
             bins[:, j] = np.searchsorted(column_edges, X[:, j])
         return cls(bins, edges)
 
-    def grower(self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int) -> "HistogramGrower":
+    def grower(
+        self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int, n_inputs: int | None = None
+    ) -> "HistogramGrower":
         """Scikit-learn's histogram boosting."""
-        return HistogramGrower(self, y, weight, growth, seed, n_threads)
+        rows = BinnedRows(self.bins[:, :n_inputs], self.edges[:n_inputs])
+        return HistogramGrower(rows, y, weight, growth, seed, n_threads)
 
 
 class HistogramGrower:
@@ -230,8 +236,8 @@ class HistogramGrower:
     def grow(self, n_trees: int) -> BoostedTrees:
         """So many trees, with those that were grown before."""
         for last, size in self._growth.sizes(self._n_grown, n_trees):
-            limits = {"max_leaf_nodes": size.most_leaves, "min_samples_leaf": size.least_rows}
-            self._booster.set_params(max_iter=last, **limits)
+            limits = {"max_leaf_nodes": size.most_leaves, "max_depth": size.most_depth}
+            self._booster.set_params(max_iter=last, min_samples_leaf=size.least_rows, **limits)
             with openmp_threads(self._n_threads):
                 self._booster.fit(self._rows.bins, self._y, sample_weight=self._weight)
         self._n_grown = n_trees

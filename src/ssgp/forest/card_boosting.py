@@ -18,10 +18,13 @@ class CardTreeRows:
     def __init__(self, card: Card, X: Array) -> None:
         self._card, self._X, self._edges = card, X, bin_edges(X)
 
-    def grower(self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int) -> "CardGrower":
+    def grower(
+        self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int, n_inputs: int | None = None
+    ) -> "CardGrower":
         """What grows trees on the card; nothing of it is random."""
-        booster = CardBooster(self._card, self._X, self._edges, y, weight, growth.rate)
-        return CardGrower(booster, growth, self._edges)
+        edges = self._edges[:n_inputs]
+        booster = CardBooster(self._card, self._X[:, :n_inputs], edges, y, weight, growth.rate)
+        return CardGrower(booster, growth, edges)
 
 
 class CardGrower:

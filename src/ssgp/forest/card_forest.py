@@ -217,12 +217,13 @@ class CardCorrection:
     """A correction on a card, see `Correction`."""
 
     def __init__(self, card: Card, correction: Correction) -> None:
-        self._share, self._start = correction.share, correction.start
+        self._share, (self._start, self._informed) = correction.share, correction.way
         self._boosters = [tree_sums(card, booster) for booster in correction.boosters]
 
     def __call__(self, X: Tensor, mean: Tensor, deviation: Tensor) -> Tensor:
         """Shift of predictions of rows X (n, d) with means and deviations (n,), all standardised, shape (n,)."""
-        shift = deviation * torch.stack([booster(X) for booster in self._boosters]).mean(dim=0)
+        rows = torch.cat([X, mean[:, None].to(X.dtype)], dim=1) if self._informed else X
+        shift = deviation * torch.stack([booster(rows) for booster in self._boosters]).mean(dim=0)
         if self._start < 1.0:
             shift = shift - (1.0 - self._start) * mean
         return self._share * shift

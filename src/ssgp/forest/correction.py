@@ -5,11 +5,11 @@ pool all rows, find it in the forest's honest residuals. They are fitted to resi
 noise, so that a correction is never large where the forest is sure.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,14 +20,16 @@ from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
 from ssgp.engine.threads import openmp_threads
 from ssgp.engine.tiles import mean_in_order
 from ssgp.engine.tree_size import TreeSize
-from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, Growth, TreeGrower, TreeRows
-from ssgp.saving.contents import made_of, number, tuple_of
+from ssgp.forest.boosted_trees import FIRST_TREES, BinnedRows, BoostedTrees, Growth, TreeGrower, TreeRows
+from ssgp.saving.contents import flag, made_of, number, tuple_of
 from ssgp.saving.kinds import stored
 
 __all__ = [
     "BinRows",
     "Correction",
     "Residuals",
+    "Way",
+    "beside",
     "boosting_threads",
     "fit_again",
     "fit_earlier",
@@ -40,20 +42,22 @@ BinRows = Callable[[Array], TreeRows]
 # Few trees with many leaves: as accurate as many small ones for errors, and several times as fast to evaluate. Where
 # rows held out ask for more than the first trees, there is something fine to learn, which larger ones learn faster.
 LARGE_TREES = Growth(0.2, TreeSize(255, 20), TreeSize(1023, 10))
+# Those that know the forest's prediction would cut off its extremes one by one.
+INFORMED_TREES = Growth(0.2, TreeSize(255, 20, 16), TreeSize(1023, 10, 16))
 # What they learn of a function themselves, few rows teach smaller trees better.
 SMALL_TREES = Growth(0.2, TreeSize(31, 5), TreeSize(31, 5))
 # Within a time limit.
 HASTY_TREES = Growth(0.3, TreeSize(255, 20), TreeSize(255, 20))
-# Shares of the forest's own prediction that boosted trees start from, and how they grow from there: where there is one
-# fold, and where there are several, whose tables are small.
-Ways = dict[float, Growth]
-WAYS: Ways = {1.0: LARGE_TREES, 0.7: LARGE_TREES}
-WAYS_OF_FOLDS: Ways = {1.0: SMALL_TREES, 0.5: SMALL_TREES}
 # Trees that tell where to start from, and the most there are, of one fold, of each of several, and of these together;
-# as long as doubling their number takes so large a share off the squared error of rows held out.
-FIRST_ROUNDS, MOST_ROUNDS = 25, 200
+# as long as doubling their number takes so large a share off the squared error of rows held out, a larger one beyond
+# the first hundred, whose successors take longer.
+FIRST_ROUNDS, MOST_ROUNDS = 25, 400
+# Trees of many rows are fewer, so that the correction does not take longer than the forest.
+LEAST_MOST_ROUNDS, MOST_ROWS_TIMES_ROUNDS = 100, 100_000_000
 MOST_ROUNDS_OF_FOLDS, MOST_TREES_OF_FOLDS = 100, 500
-WORTH = 0.002
+WORTH, WORTH_OF_LATER = 0.002, 0.01
+# A way that is nearly as good as the best by the first trees may have twice as many, too.
+CLOSE = 1.02
 LEAST_ROWS = 200
 # Residuals beyond so many deviations count as so many.
 MOST_DEVIATIONS = 20.0
@@ -65,6 +69,27 @@ TIMED_ROWS, TIMED_ROUNDS = 4000, 2
 # Of a table of many inputs: rows that tell which of them errors go with, and the parts they are sorted into.
 SORTED_ROWS = 5000
 SORTED_PARTS = 16
+
+
+class Way(NamedTuple):
+    """What boosted trees begin with.
+
+    Attributes
+    ----------
+    start : float
+        Share of the forest's own prediction that they start from.
+    informed : bool
+        Whether that prediction is one of their inputs.
+    """
+
+    start: float
+    informed: bool = False
+
+
+# Ways that are tried where there is one fold, and where there are several, whose tables are small.
+UNINFORMED, INFORMED = Way(1.0), Way(1.0, informed=True)
+WAYS = (UNINFORMED, Way(0.7), INFORMED)
+WAYS_OF_FOLDS = (UNINFORMED, Way(0.5))
 
 
 @dataclass(frozen=True)
@@ -126,13 +151,19 @@ class Booster(Protocol):
         ...
 
 
+def _check_inputs(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
+    yield parts.boosters[0].n_inputs > bool(parts.informed), "there must be an input of the rows"
+
+
 @stored(
     {
         "boosters": tuple_of(made_of(BoostedTrees, d=lambda trees: trees.n_inputs), least=1),
         "share": number(0.0, 1.0),
         "start": number(0.0, 1.0),
+        "informed": flag,
     },
-    added=("start",),
+    added=("start", "informed"),
+    relations=_check_inputs,
 )
 @dataclass(frozen=True)
 class Correction:
@@ -147,23 +178,41 @@ class Correction:
     start : float
         Share of the forest's prediction that the boosted trees start from: 1 where they are fitted to its errors, less
         where they are to learn some of the function themselves.
+    informed : bool
+        Whether the forest's prediction is the last input of the boosted trees.
     """
 
     boosters: tuple[Booster, ...]
     share: float
     start: float = 1.0
+    informed: bool = False
 
     def __call__(self, X: Array, mean: Array, deviation: Array, n_threads: int = 1) -> Array:
         """Shift of predictions of rows X (n, d) with means and deviations (n,), all standardised, shape (n,)."""
-        shift = deviation * _mean_of(self.boosters, X, n_threads)
+        shift = deviation * _mean_of(self.boosters, beside(X, mean) if self.informed else X, n_threads)
         if self.start < 1.0:
             shift -= (1.0 - self.start) * mean
         return self.share * shift
 
     @property
+    def way(self) -> Way:
+        """What the boosted trees began with."""
+        return Way(self.start, self.informed)
+
+    @property
+    def n_inputs(self) -> int:
+        """Inputs of rows: d."""
+        return max(booster.n_inputs for booster in self.boosters if isinstance(booster, BoostedTrees)) - self.informed
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the trees."""
         return sum(booster.nbytes for booster in self.boosters if isinstance(booster, BoostedTrees))
+
+
+def beside(X: Array, mean: Array) -> Array:
+    """Rows X (n, d) with predictions (n,) as their last input, shape (n, d + 1), in the precision of X."""
+    return np.column_stack([X, mean.astype(X.dtype)])
 
 
 class Boosting:
@@ -185,17 +234,21 @@ class Boosting:
         # Scaled to a mean of one: splits need a least weight.
         self._weight = residuals.importance / residuals.importance.mean()
         self._inputs = _telling_inputs(residuals, seed) if residuals.X.shape[1] > WIDE else None
-        self._rows = bin_rows(residuals.X if self._inputs is None else residuals.X[:, self._inputs])
-        self._growers: dict[tuple[Growth, float], TreeGrower] = {}
+        X = residuals.X if self._inputs is None else residuals.X[:, self._inputs]
+        self._rows = bin_rows(beside(X, residuals.mean))
+        self._growers: dict[tuple[Growth, Way], TreeGrower] = {}
 
-    def grow(self, n_rounds: int, growth: Growth, start: float = 1.0) -> BoostedTrees:
-        """So many trees that start from this share of the prediction, with those that were grown so before."""
-        way = growth, start
-        if way not in self._growers:
-            target = self.residuals.standardized(start)
-            self._growers[way] = self._rows.grower(target, self._weight, growth, self.seed, self.n_threads)
-        trees = self._growers[way].grow(n_rounds)
-        return trees if self._inputs is None else trees.among(self._inputs, self.residuals.X.shape[1])
+    def grow(self, n_rounds: int, growth: Growth, way: Way = UNINFORMED) -> BoostedTrees:
+        """So many trees that begin in this way, with those that were grown so before."""
+        d = self.residuals.X.shape[1]
+        if (growth, way) not in self._growers:
+            n_told = d if self._inputs is None else len(self._inputs)
+            self._growers[growth, way] = self._rows.grower(
+                *(self.residuals.standardized(way.start), self._weight, growth, self.seed, self.n_threads),
+                n_inputs=n_told + way.informed,
+            )
+        trees = self._growers[growth, way].grow(n_rounds)
+        return trees if self._inputs is None else trees.among(np.append(self._inputs, d), d + way.informed)
 
 
 def fit_again(
@@ -204,8 +257,8 @@ def fit_again(
     """The same correction, with as many trees, fitted to other residuals."""
     (trees,) = correction.boosters
     assert isinstance(trees, BoostedTrees)
-    boosting, growth = Boosting(residuals, seed, n_threads, bin_rows), WAYS[correction.start]
-    return replace(correction, boosters=(boosting.grow(trees.n_trees, growth, correction.start),))
+    boosting = Boosting(residuals, seed, n_threads, bin_rows)
+    return replace(correction, boosters=(boosting.grow(trees.n_trees, _large_trees(correction.way), correction.way),))
 
 
 def fit_earlier(
@@ -222,7 +275,7 @@ def fit_earlier(
     """
     again = [fit_again(correction, learned, seed, n_threads, bin_rows).boosters[0] for learned, _ in earlier]
     held_out = [*(rows for _, rows in earlier), last_held_out]
-    _, best = _with_best_share([*again, *correction.boosters], held_out, correction.start, n_threads)
+    _, best = _with_best_share([*again, *correction.boosters], held_out, correction.way, n_threads)
     return best if best.share >= LEAST_SHARE else None
 
 
@@ -234,7 +287,7 @@ def grow_correction(
     seconds: float = inf,
     bin_rows: BinRows = BinnedRows.of,
 ) -> Correction | None:
-    """The correction with as many trees as rows held out ask for, and the start that is best for them.
+    """The correction with as many trees as rows held out ask for, in the way that is best for them.
 
     Parameters
     ----------
@@ -243,7 +296,7 @@ def grow_correction(
     seed, n_threads : int
         Seed and threads.
     seconds : float
-        Time there is, infinite for any: within a limit there are no more trees than there is time for, of one start.
+        Time there is, infinite for any: within a limit there are no more trees than there is time for, in one way.
     bin_rows : callable
         What puts rows into bins.
     """
@@ -256,24 +309,56 @@ def grow_correction(
     return best if best is not None and best.share >= LEAST_SHARE else None
 
 
+class _Judged(NamedTuple):
+    """A correction, and the squared error that it leaves of rows held out, in the units of `importance`."""
+
+    error: float
+    correction: Correction
+
+
 def _grow_best(boostings: list[Boosting], held_out: Sequence[Residuals], n_threads: int) -> Correction:
-    """As many trees as rows held out ask for, from the start that is best for the first of them."""
-    n_rounds, n_folds = FIRST_ROUNDS, len(boostings)
-    of_folds = min(MOST_ROUNDS_OF_FOLDS, MOST_TREES_OF_FOLDS // n_folds)
-    ways, most_rounds = (WAYS, MOST_ROUNDS) if n_folds == 1 else (WAYS_OF_FOLDS, of_folds)
+    """As many trees as rows held out ask for, in the way that is best for the first of them."""
+    alone, n_rounds = len(boostings) == 1, FIRST_ROUNDS
+    of_folds = min(MOST_ROUNDS_OF_FOLDS, MOST_TREES_OF_FOLDS // len(boostings))
+    most_rounds = _most_rounds_of(len(boostings[0].residuals.error)) if alone else of_folds
 
-    def judged(start: float) -> tuple[float, Correction]:
-        trees = [boosting.grow(n_rounds, ways[start], start) for boosting in boostings]
-        return _with_best_share(trees, held_out, start, n_threads)
+    def judged(n_rounds: int, way: Way) -> _Judged:
+        growth = _large_trees(way) if alone else SMALL_TREES
+        trees = [boosting.grow(n_rounds, growth, way) for boosting in boostings]
+        return _with_best_share(trees, held_out, way, n_threads)
 
-    error, best = min((judged(start) for start in ways), key=lambda pair: pair[0])
-    while 2 * n_rounds <= most_rounds and best.share > 0.0:
-        n_rounds *= 2
-        less, more = judged(best.start)
-        if less > (1.0 - WORTH) * error:
+    def doubled(before: _Judged) -> list[_Judged]:
+        """The same with twice as many trees, if they are worth their time."""
+        worth = WORTH if n_rounds < FIRST_TREES else WORTH_OF_LATER
+        # The first half of more trees takes off more than the second.
+        half = judged(n_rounds + n_rounds // 2, before.correction.way)
+        if half.error > (1.0 - 0.5 * worth) * before.error:
+            return []
+        whole = judged(2 * n_rounds, before.correction.way)
+        return [whole] if whole.error <= (1.0 - worth) * before.error else []
+
+    best, second, *_ = sorted((judged(n_rounds, way) for way in (WAYS if alone else WAYS_OF_FOLDS)), key=_error)
+    rivals = [second] if alone and second.error <= CLOSE * best.error else []
+    while 2 * n_rounds <= most_rounds and best.correction.share > 0.0:
+        more = min((after for before in (best, *rivals) for after in doubled(before)), key=_error, default=best)
+        if more.error >= best.error:
             break
-        error, best = less, more
-    return best
+        best, rivals, n_rounds = more, [], 2 * n_rounds
+    return best.correction
+
+
+def _error(judged: _Judged) -> float:
+    return judged.error
+
+
+def _large_trees(way: Way) -> Growth:
+    """How boosted trees of one fold are grown."""
+    return INFORMED_TREES if way.informed else LARGE_TREES
+
+
+def _most_rounds_of(n_rows: int) -> int:
+    """The most trees of one fold of so many rows."""
+    return min(MOST_ROUNDS, max(LEAST_MOST_ROUNDS, MOST_ROWS_TIMES_ROUNDS // n_rows))
 
 
 def _grow_within(
@@ -299,7 +384,7 @@ def _grow_within(
     boostings = [Boosting(rows, seed, n_threads, bin_rows) for rows in learned]
     per_round = seconds_of(lambda: grow(boostings, TIMED_ROUNDS)) / TIMED_ROUNDS
     n_rounds = min(FIRST_ROUNDS, TIMED_ROUNDS + int((deadline - monotonic()) / per_round))
-    return _with_best_share(grow(boostings, max(TIMED_ROUNDS, n_rounds)), held_out, 1.0, n_threads)[1]
+    return _with_best_share(grow(boostings, max(TIMED_ROUNDS, n_rounds)), held_out, UNINFORMED, n_threads)[1]
 
 
 def _telling_inputs(residuals: Residuals, seed: int) -> Indices:
@@ -327,24 +412,23 @@ def _variation(error: Array, X: Array) -> Array:
     return np.where(np.ptp(X, axis=0) > 0, variation, -1.0)
 
 
-def _with_best_share(
-    boosters: Sequence[Booster], held_out: Sequence[Residuals], start: float, n_threads: int
-) -> tuple[float, Correction]:
-    """The squared error that is left of rows held out, in the units of `importance`, and the correction.
+def _with_best_share(boosters: Sequence[Booster], held_out: Sequence[Residuals], way: Way, n_threads: int) -> _Judged:
+    """The correction of these boosters, judged by rows held out.
 
     Its share is the best, in least squares, for rows held out of both trees and boosters: booster i is judged on rows
     `held_out[i]`. The correction is the mean of all.
     """
     along = squared = error = 0.0
     for booster, rows in zip(boosters, held_out, strict=True):
-        whole = Correction((booster,), 1.0, start)
+        whole = Correction((booster,), 1.0, *way)
         shift = whole(rows.X, rows.mean, rows.deviation, n_threads) / rows.deviation
         left = rows.standardized()
         along += float(np.sum(rows.importance * shift * left))
         squared += float(np.sum(rows.importance * shift * shift))
         error += float(np.sum(rows.importance * left * left))
     share = min(1.0, max(0.0, along / squared)) if squared > 0.0 else 0.0
-    return error - 2.0 * share * along + share * share * squared, Correction(tuple(boosters), share, start)
+    left_over = error - 2.0 * share * along + share * share * squared
+    return _Judged(left_over, Correction(tuple(boosters), share, *way))
 
 
 def _mean_of(boosters: tuple[Booster, ...], X: Array, n_threads: int) -> Array:

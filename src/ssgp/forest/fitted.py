@@ -48,7 +48,7 @@ def _check_forest(parts: Any) -> Iterator[tuple[bool, str]]:  # noqa: ANN401
     {
         "trees": tuple_of(made_of(SpectralTree, d=lambda tree: tree.features.n_inputs), least=1),
         "calibration": made_of(Calibration),
-        "correction": optional(made_of(Correction, d=lambda correction: correction.boosters[0].n_inputs)),
+        "correction": optional(made_of(Correction, d=lambda correction: correction.n_inputs)),
         "minority_noise": optional(made_of(MinorityNoise, d=lambda noise: noise.n_inputs)),
     },
     added=("minority_noise",),
