@@ -5,14 +5,14 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from threading import Barrier, Event, Thread
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from ssgp.engine import threads
-from ssgp.engine.threads import map_in_threads, one_blas_thread, openmp_threads
+from ssgp.engine.threads import FastestThreads, map_in_threads, one_blas_thread, openmp_threads
 
 # Nobody waits for longer, on a machine that is busy with others.
 SECONDS = 60
@@ -286,3 +286,33 @@ def test_openmp_loops_of_a_forked_process_have_one_thread():
             return max(n_threads("openmp"))
 
     assert in_child(inside) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "tried", "best"),
+    [
+        ({8: 1.0, 4: 1.7}, [8, 4], 8),
+        ({8: 9.0, 4: 6.0, 2: 1.5, 1: 2.0}, [8, 4, 2, 1], 2),
+        ({3: 9.0, 1: 1.0}, [3, 1], 1),
+        ({2: 1.0, 1: 1.8}, [2, 1], 2),
+        ({1: 1.0}, [], 1),
+    ],
+    ids=["idle cores", "busy cores", "odd number", "two", "one"],
+)
+def test_fewer_threads_are_taken_as_long_as_they_are_faster(seconds, tried, best, monkeypatch):
+    clock, asked = [0.0], list[int]()
+
+    @contextmanager
+    def limited(number):
+        asked.append(number)
+        yield
+
+    def work():
+        clock[0] += seconds[asked[-1]]
+
+    monkeypatch.setattr(threads, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(threads, "openmp_threads", limited)
+    number = FastestThreads(max(seconds))
+    while number.has_one_to_try:
+        number.try_next(work)
+    assert (asked, number.best) == (tried, best)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from ssgp.engine.threads import FastestThreads
 from ssgp.engine.tree_size import TreeSize
 from ssgp.forest import boosted_trees
 from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, Growth, grow
@@ -125,10 +126,10 @@ def test_trees_beyond_the_first_are_larger(rng, monkeypatch):
     X = rng.normal(size=(2000, 2))
     y = np.sin(5 * X[:, 0]) * np.cos(5 * X[:, 1])
     rows, weight = BinnedRows.of(X), np.ones(2000)
-    at_once = rows.grower(y, weight, growth, 0, 1).grow(6)
+    at_once = rows.grower(y, weight, growth, 0, FastestThreads(1)).grow(6)
     assert [(at_once.feature[a:b] == LEAF).sum() for a, b in pairwise(at_once.bounds)] == [4, 4, 4, 16, 16, 16]
     # Whatever the steps in which they are asked for, and those of the first size are those alone.
-    gradual, first = (rows.grower(y, weight, growth, 0, 1) for _ in range(2))
+    gradual, first = (rows.grower(y, weight, growth, 0, FastestThreads(1)) for _ in range(2))
     for n_trees in (1, 3, 5, 6):
         one_by_one = gradual.grow(n_trees)
     np.testing.assert_array_equal(one_by_one.number, at_once.number)
@@ -165,3 +166,12 @@ def test_trees_among_many_inputs_predict_what_they_do_alone(grown):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(wide)).predict(many), trees.predict(X))
     with pytest.raises(ValueError, match="X has 4 columns, the trees were grown on 400"):
         wide.predict(X)
+
+
+def test_trees_do_not_depend_on_the_threads_that_are_tried(rng):
+    X = rng.normal(size=(3000, 3))
+    y, weight = np.sin(3 * X[:, 0]) * X[:, 1], rng.uniform(0.5, 2.0, size=3000)
+    rows, growth = BinnedRows.of(X), Growth(0.3, TreeSize(31, 20), TreeSize(31, 20))
+    one, tried = (rows.grower(y, weight, growth, 0, FastestThreads(number)).grow(9) for number in (1, 4))
+    np.testing.assert_array_equal(one.number, tried.number)
+    np.testing.assert_array_equal(one.feature, tried.feature)

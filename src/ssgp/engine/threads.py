@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
+from math import inf
+from time import monotonic
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -13,6 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
+    "FastestThreads",
     "in_forked_process",
     "map_in_threads",
     "n_threads",
@@ -88,6 +91,43 @@ def openmp_threads(most: int | None = None) -> Iterator[None]:
     finally:
         for library, number in before:
             library.set_num_threads(number)
+
+
+class FastestThreads:
+    """How many OpenMP threads do work soonest: as many as there are, or fewer where other programs keep cores busy.
+
+    Short loops that are shared out wait for the last of their threads: one whose core is busy holds up all others, ten
+    times as long as the work takes, or longer.
+
+    Parameters
+    ----------
+    most : int
+        The most threads.
+
+    Attributes
+    ----------
+    best : int
+        The number that has been fastest, or is tried next.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.best, self._seconds, self._next = most, inf, most
+
+    @property
+    def has_one_to_try(self) -> bool:
+        """Whether there is a number that may be faster."""
+        return self._next > 0 and self.best > 1
+
+    def try_next(self, work: Callable[[], object]) -> None:
+        """Do a work that takes some time, in the next number of threads: half as many as long as that is faster."""
+        number, began = self._next, monotonic()
+        with openmp_threads(number):
+            work()
+        seconds = monotonic() - began
+        faster = seconds < self._seconds
+        self._next = number // 2 if faster else 0
+        if faster:
+            self.best, self._seconds = number, seconds
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 
 from ssgp._utils.arrays import Array, Indices, Mask
 from ssgp._utils.wide import WIDE
-from ssgp.engine.threads import openmp_threads
+from ssgp.engine.threads import FastestThreads, openmp_threads
 from ssgp.engine.tree_size import TreeSize
 from ssgp.forest.sklearn_trees import LEAF, compile_trees, nodes_of_trees, sum_of_trees
 from ssgp.saving.contents import array, integer, number
@@ -35,6 +35,8 @@ FIRST_TREES = 100
 # Bins of an input, and rows that their edges are taken from.
 BINS = 255
 BINNED_ROWS = 200_000
+# Trees that tell how long others take.
+TIMED_TREES = 2
 # So few rows go down all trees at once: one call per tree would take longer.
 FEW_ROWS = 16
 
@@ -184,7 +186,7 @@ class TreeRows(Protocol):
     """Rows that boosted trees are grown on."""
 
     def grower(
-        self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int, n_inputs: int | None = None
+        self, y: Array, weight: Array, growth: Growth, seed: int, threads: FastestThreads, n_inputs: int | None = None
     ) -> TreeGrower:
         """What grows trees for targets and weights (n,) of the rows, in this way, from the first inputs or all."""
         ...
@@ -217,18 +219,20 @@ class BinnedRows:
         return cls(bins, edges)
 
     def grower(
-        self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int, n_inputs: int | None = None
+        self, y: Array, weight: Array, growth: Growth, seed: int, threads: FastestThreads, n_inputs: int | None = None
     ) -> "HistogramGrower":
         """Scikit-learn's histogram boosting."""
         rows = BinnedRows(self.bins[:, :n_inputs], self.edges[:n_inputs])
-        return HistogramGrower(rows, y, weight, growth, seed, n_threads)
+        return HistogramGrower(rows, y, weight, growth, seed, threads)
 
 
 class HistogramGrower:
     """Scikit-learn's histogram boosting of some rows, see `TreeRows.grower`."""
 
-    def __init__(self, rows: BinnedRows, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int) -> None:
-        self._rows, self._y, self._weight, self._growth, self._n_threads = rows, y, weight, growth, n_threads
+    def __init__(
+        self, rows: BinnedRows, y: Array, weight: Array, growth: Growth, seed: int, threads: FastestThreads
+    ) -> None:
+        self._rows, self._y, self._weight, self._growth, self._threads = rows, y, weight, growth, threads
         settings: dict[str, Any] = {"learning_rate": growth.rate, "early_stopping": False, "random_state": seed}
         self._booster = HistGradientBoostingRegressor(**settings, warm_start=True)
         self._n_grown = 0
@@ -237,11 +241,16 @@ class HistogramGrower:
         """So many trees, with those that were grown before."""
         for last, size in self._growth.sizes(self._n_grown, n_trees):
             limits = {"max_leaf_nodes": size.most_leaves, "max_depth": size.most_depth}
-            self._booster.set_params(max_iter=last, min_samples_leaf=size.least_rows, **limits)
-            with openmp_threads(self._n_threads):
-                self._booster.fit(self._rows.bins, self._y, sample_weight=self._weight)
-        self._n_grown = n_trees
+            self._booster.set_params(min_samples_leaf=size.least_rows, **limits)
+            while self._threads.has_one_to_try and self._n_grown + TIMED_TREES < last:
+                self._threads.try_next(partial(self._grow, self._n_grown + TIMED_TREES))
+            with openmp_threads(self._threads.best):
+                self._grow(last)
         return with_edges(BoostedTrees.of(self._booster), self._rows.edges)
+
+    def _grow(self, n_trees: int) -> None:
+        self._booster.set_params(max_iter=n_trees).fit(self._rows.bins, self._y, sample_weight=self._weight)
+        self._n_grown = n_trees
 
 
 def grow(booster: Booster, rows: BinnedRows, y: Array | Mask, weight: Array) -> BoostedTrees:

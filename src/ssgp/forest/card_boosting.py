@@ -7,6 +7,7 @@ import numpy as np
 from ssgp._utils.arrays import Array
 from ssgp.engine.on_card.boosting import CardBooster
 from ssgp.engine.on_card.cards import Card
+from ssgp.engine.threads import FastestThreads
 from ssgp.forest.boosted_trees import BoostedTrees, Growth, bin_edges, with_edges
 
 __all__ = ["CardTreeRows"]
@@ -19,7 +20,7 @@ class CardTreeRows:
         self._card, self._X, self._edges = card, X, bin_edges(X)
 
     def grower(
-        self, y: Array, weight: Array, growth: Growth, seed: int, n_threads: int, n_inputs: int | None = None
+        self, y: Array, weight: Array, growth: Growth, seed: int, threads: FastestThreads, n_inputs: int | None = None
     ) -> "CardGrower":
         """What grows trees on the card; nothing of it is random."""
         edges = self._edges[:n_inputs]

@@ -17,7 +17,7 @@ from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import seconds_of
 from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import CHOSEN_INPUTS, WIDE, largest
-from ssgp.engine.threads import openmp_threads
+from ssgp.engine.threads import FastestThreads, openmp_threads
 from ssgp.engine.tiles import mean_in_order
 from ssgp.engine.tree_size import TreeSize
 from ssgp.forest.boosted_trees import FIRST_TREES, BinnedRows, BoostedTrees, Growth, TreeGrower, TreeRows
@@ -230,7 +230,7 @@ class Boosting:
 
     def __init__(self, residuals: Residuals, seed: int, n_threads: int, bin_rows: BinRows = BinnedRows.of) -> None:
         self.residuals, self.seed = residuals, seed
-        self.n_threads = boosting_threads(len(residuals.error), n_threads)
+        self._threads = FastestThreads(boosting_threads(len(residuals.error), n_threads))
         # Scaled to a mean of one: splits need a least weight.
         self._weight = residuals.importance / residuals.importance.mean()
         self._inputs = _telling_inputs(residuals, seed) if residuals.X.shape[1] > WIDE else None
@@ -244,7 +244,7 @@ class Boosting:
         if (growth, way) not in self._growers:
             n_told = d if self._inputs is None else len(self._inputs)
             self._growers[growth, way] = self._rows.grower(
-                *(self.residuals.standardized(way.start), self._weight, growth, self.seed, self.n_threads),
+                *(self.residuals.standardized(way.start), self._weight, growth, self.seed, self._threads),
                 n_inputs=n_told + way.informed,
             )
         trees = self._growers[growth, way].grow(n_rounds)

@@ -9,6 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from devices import CARD
 from ssgp.engine.on_card import boosting
 from ssgp.engine.on_card.boosting import CardBooster
+from ssgp.engine.threads import FastestThreads
 from ssgp.engine.tree_size import TreeSize
 from ssgp.forest.boosted_trees import BinnedRows, Growth, bin_edges
 from ssgp.forest.card_boosting import CardTreeRows
@@ -35,8 +36,8 @@ def test_trees_are_scikit_learns(sizes, rows, monkeypatch):
     X, y, weight = rows
     monkeypatch.setattr("ssgp.forest.boosted_trees.FIRST_TREES", 3)
     growth = Growth(0.2, TreeSize(*sizes[0]), TreeSize(*sizes[-1]))
-    theirs = BinnedRows.of(X).grower(y, weight, growth, 0, 1).grow(6)
-    ours = CardTreeRows(CARD, X).grower(y, weight, growth, 0, 1).grow(6)
+    theirs = BinnedRows.of(X).grower(y, weight, growth, 0, FastestThreads(1)).grow(6)
+    ours = CardTreeRows(CARD, X).grower(y, weight, growth, 0, FastestThreads(1)).grow(6)
     np.testing.assert_array_equal(ours.bounds, theirs.bounds)
     # Scikit-learn sums in single precision.
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=2e-6)
@@ -44,7 +45,7 @@ def test_trees_are_scikit_learns(sizes, rows, monkeypatch):
 
 def test_more_trees_go_on_from_those_there_are(rows):
     X, y, weight = rows
-    gradually, at_once = (CardTreeRows(CARD, X).grower(y, weight, LARGE_TREES, 0, 1) for _ in range(2))
+    gradually, at_once = (CardTreeRows(CARD, X).grower(y, weight, LARGE_TREES, 0, FastestThreads(1)) for _ in range(2))
     gradually.grow(3)
     one, other = gradually.grow(7), at_once.grow(7)
     for name in ("bounds", "feature", "number", "children"):
@@ -53,9 +54,9 @@ def test_more_trees_go_on_from_those_there_are(rows):
 
 def test_nothing_depends_on_how_many_rows_are_summed_at_once(rows, monkeypatch):
     X, y, weight = rows
-    whole = CardTreeRows(CARD, X).grower(y, weight, LARGE_TREES, 0, 1).grow(3)
+    whole = CardTreeRows(CARD, X).grower(y, weight, LARGE_TREES, 0, FastestThreads(1)).grow(3)
     monkeypatch.setattr(type(CARD), "numbers_at_once", property(lambda card: 1000))
-    parts = CardTreeRows(CARD, X).grower(y, weight, LARGE_TREES, 0, 1).grow(3)
+    parts = CardTreeRows(CARD, X).grower(y, weight, LARGE_TREES, 0, FastestThreads(1)).grow(3)
     np.testing.assert_array_equal(parts.number, whole.number)
 
 
@@ -85,7 +86,7 @@ def test_a_constant_target_has_one_leaf(rng):
 def test_few_distinct_targets_are_learned_exactly():
     X = np.repeat(np.arange(4.0), 50)[:, None]
     y = np.array([1.0, -3.0, 2.5, 0.0])[X[:, 0].astype(int)]
-    trees = CardTreeRows(CARD, X).grower(y, np.ones(200), replace(LARGE_TREES, rate=1.0), 0, 1).grow(1)
+    trees = CardTreeRows(CARD, X).grower(y, np.ones(200), replace(LARGE_TREES, rate=1.0), 0, FastestThreads(1)).grow(1)
     np.testing.assert_allclose(trees.predict(X), y, atol=1e-12)
     peer = HistGradientBoostingRegressor(max_iter=1, learning_rate=1.0, min_samples_leaf=20).fit(X, y)
     np.testing.assert_allclose(trees.predict(X), peer.predict(X), atol=1e-6)
