@@ -17,8 +17,6 @@ import ssgp
 from helpers import quick, small_forest
 
 BEFORE = json.loads(Path(__file__).with_name("public_names.json").read_text(encoding="utf-8"))
-# Parameters that have no effect any more and are still taken for one release.
-REMOVED = {"SVBSSGPRegressor": "integrate_weights", "SpectralForestRegressor": "average_prunings"}
 # Defaults that are others than they were.
 CHANGED = {"SpectralForestRegressor": {"tol=0.001": "tol=0.005"}}
 # Commands that only say what to do instead, for one release.
@@ -70,10 +68,6 @@ def test_a_star_import_has_the_same_names():
 @pytest.mark.parametrize("name", BEFORE["parameters"])
 def test_constructors_take_the_same_parameters_with_the_same_defaults(name):
     expected = BEFORE["parameters"][name]
-    if name in REMOVED:
-        usual = f"{REMOVED[name]}=False"
-        assert expected.count(usual) == 1
-        expected = expected.replace(usual, f"{REMOVED[name]}='deprecated'")
     for before, now in CHANGED.get(name, {}).items():
         assert expected.count(before) == 1
         expected = expected.replace(before, now)
@@ -96,16 +90,6 @@ def test_fits_leave_the_same_attributes(name):
     model = fitted(name)
     own = [attribute for attribute in dir(model) if attribute.endswith("_") and not attribute.startswith("_")]
     assert sorted(attribute for attribute in own if hasattr(model, attribute)) == BEFORE["fitted_attributes"][name]
-
-
-@pytest.mark.parametrize(("name", "parameter"), REMOVED.items())
-def test_a_removed_parameter_warns_and_changes_nothing(name, parameter):
-    X, y = rows()
-    expected = fitted(name).predict(X, return_std=True)
-    model = SMALL[name].__class__(**{**SMALL[name].get_params(), parameter: True})
-    with pytest.warns(FutureWarning, match=f"^{parameter} has no effect any more"):
-        model.fit(X, y)
-    np.testing.assert_array_equal(model.predict(X, return_std=True), expected)
 
 
 class TestCommandLine:

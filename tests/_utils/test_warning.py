@@ -1,14 +1,12 @@
 """Warnings, and the line of code that they are shown at."""
 
-import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import sklearn
 
 import ssgp
-from ssgp._utils.warning import DEPRECATED, warn_of_removed, warn_user
+from ssgp._utils.warning import warn_user
 
 
 def function_in(file):
@@ -44,21 +42,3 @@ def test_the_user_is_who_called_last():
 def test_a_warning_is_of_the_category_that_was_asked_for():
     with pytest.warns(RuntimeWarning, match="^careful$"):
         warn_user("careful", RuntimeWarning)
-
-
-class TestRemovedParameters:
-    def test_that_are_left_alone_are_silent(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            warn_of_removed(SimpleNamespace(old=DEPRECATED), old="it did nothing")
-
-    @pytest.mark.parametrize("value", [True, False, None, 0])
-    def test_are_told_with_the_reason_whatever_they_are_set_to(self, value):
-        with pytest.warns(FutureWarning, match=r"^old has no effect any more .*: it did nothing$"):
-            warn_of_removed(SimpleNamespace(old=value), old="it did nothing")
-
-    def test_are_told_one_by_one(self):
-        estimator = SimpleNamespace(first=1, second=DEPRECATED, third=3)
-        with pytest.warns(FutureWarning) as told:
-            warn_of_removed(estimator, first="a", second="b", third="c")
-        assert [str(warning.message).split()[0] for warning in told] == ["first", "third"]

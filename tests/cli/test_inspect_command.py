@@ -1,6 +1,7 @@
 """``ssgp inspect``: what a file holds, in words and as JSON."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,8 @@ from ssgp.saved_models import read_summary
 
 pytest.importorskip("typer", reason="the command line is not installed")
 from command_line import run
+
+EARLIER_FILES = Path(__file__).parents[1] / "saving" / "version_0_1_0"
 
 
 class TestInspect:
@@ -30,6 +33,13 @@ class TestInspect:
         ):
             assert text in out
         assert "encoder=" not in out
+
+    @pytest.mark.parametrize(("name", "gone"), [("forest", "average_prunings"), ("svbssgp", "integrate_weights")])
+    def test_settings_that_only_files_have_are_not_shown(self, name, gone):
+        code, out, _ = run("inspect", EARLIER_FILES / f"{name}.safetensors")
+        assert code == 0
+        assert "Settings: " in out
+        assert gone not in out
 
     def test_json(self, folder, model):
         found = json.loads(run("inspect", folder / "m", "--json")[1])

@@ -230,12 +230,6 @@ class TestSettings:
         assert (model.n_trees_, model.n_frequencies_, model.n_leaves_) == (3, 8, 2)
         assert model.leaf_size_ == 300
 
-    def test_a_parameter_without_effect_says_so(self):
-        X, y, _ = wavy(100)
-        with pytest.warns(FutureWarning, match="average_prunings has no effect any more and will be removed") as told:
-            small_forest(average_prunings=True).fit(X, y)
-        assert told[0].filename == __file__
-
     @pytest.mark.slow
     def test_time_is_kept(self):
         """Of a fit that takes longer; the machine may become far slower than it thought it was."""

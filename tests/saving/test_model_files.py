@@ -233,7 +233,7 @@ def test_the_summary_is_there_without_loading(corrected, path):
     assert found["classes"] == ["SpectralForestRegressor"]
     assert found["ssgp_version"] == ssgp.__version__
     settings = {name: value for name, value in model.get_params().items() if name not in ("device", "encoder")}
-    assert found["settings"] == {**settings, "average_prunings": False}
+    assert found["settings"] == settings
     assert (found["n_features_in"], found["feature_names_in"]) == (3, None)
     assert found["training"]["n_rows_"] == len(X)
     assert found["training"]["n_iter_"] == model.n_iter_

@@ -316,12 +316,3 @@ def test_few_steps_are_never_cut_short(max_iter, n_iter):
     X, y, _ = wavy(60)
     model = quick(n_frequencies=2, posterior="diagonal", max_iter=max_iter, n_draws=1, tol=1e9).fit(X, y)
     assert model.n_iter_ == n_iter
-
-
-def test_a_parameter_without_effect_says_so(waves):
-    X, y, _ = waves
-    with pytest.warns(
-        FutureWarning, match="integrate_weights has no effect any more and will be removed in ssgp 0.2"
-    ) as told:
-        quick(integrate_weights=True, max_iter=2).fit(X, y)
-    assert told[0].filename == __file__

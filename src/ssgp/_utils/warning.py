@@ -3,15 +3,12 @@
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import sklearn
 
-__all__ = ["DEPRECATED", "warn_of_removed", "warn_user"]
+__all__ = ["warn_user"]
 
 LIBRARIES = (str(Path(__file__).parents[1]), str(Path(sklearn.__file__).parent))
-# Default of a parameter that has no effect any more.
-DEPRECATED = "deprecated"
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
@@ -20,10 +17,3 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
-
-
-def warn_of_removed(estimator: Any, **reasons: str) -> None:  # noqa: ANN401  any estimator
-    """Warn of parameters that were set and have no effect any more; a reason for each."""
-    for name, reason in reasons.items():
-        if getattr(estimator, name) != DEPRECATED:
-            warn_user(f"{name} has no effect any more and will be removed in ssgp 0.2: {reason}", FutureWarning)

@@ -71,7 +71,7 @@ def _settings(summary: dict[str, Any]) -> str:
     """Settings that are not the estimator's defaults."""
     estimators: dict[str, Any] = {cls.__name__: cls for cls in ESTIMATORS if cls is not RecalibratedRegressor}
     cls = estimators.get(summary["classes"][-1])
-    defaults = {} if cls is None else cls()._stored_settings()
+    defaults = {} if cls is None else cls()._stored_settings() | cls._removed_settings
     usual = defaults | {"encoder": str(TableEncoder()._stored_settings())}
     changed = {
         name: value for name, value in summary["settings"].items() if value not in (defaults.get(name), usual.get(name))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ssgp._utils.arrays import Array
@@ -25,7 +25,6 @@ from ssgp._utils.checks import (
 from ssgp._utils.devices import DeviceName
 from ssgp._utils.progress import CallbackSupportMixin, StepHooks
 from ssgp._utils.views import View
-from ssgp._utils.warning import DEPRECATED
 from ssgp._utils.whole_file import FilePath
 from ssgp.distributions.filled import InputRows
 from ssgp.distributions.row_labels import BatchLabels, LabelKind, RowLabels
@@ -75,8 +74,6 @@ default="squared-exponential"
         highest bound after a short run of each.
     shrink : bool, default=True
         Whether leaves are shrunk towards their ancestors.
-    average_prunings : bool
-        Has no effect; will be removed in ssgp 0.2.
     n_sketches : int or "exact", default=1
         Number of random projections to keep of a leaf's covariance; ``"exact"`` keeps all of it, as (2m + 1 + d)^2
         numbers. With default sizes, that takes about a hundred times the memory of the whole model, which
@@ -222,7 +219,6 @@ default="squared-exponential"
         "leaf_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "kernel": [StrOptions({*KERNELS, "auto"})],
         "shrink": ["boolean"],
-        "average_prunings": ["boolean", Hidden(StrOptions({DEPRECATED}))],
         "n_sketches": [Interval(Integral, 1, None, closed="left"), StrOptions({"exact"})],
         "correct": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -248,7 +244,6 @@ default="squared-exponential"
         leaf_size: int | Literal["auto"] = "auto",
         kernel: str = DEFAULT_KERNEL,
         shrink: bool = True,
-        average_prunings: bool | Literal["deprecated"] = DEPRECATED,
         n_sketches: int | Literal["exact"] = 1,
         correct: bool = True,
         max_iter: int | Literal["auto"] = "auto",
@@ -271,7 +266,6 @@ default="squared-exponential"
         self.leaf_size = leaf_size
         self.kernel = kernel
         self.shrink = shrink
-        self.average_prunings = average_prunings
         self.n_sketches = n_sketches
         self.correct = correct
         self.max_iter = max_iter

@@ -13,7 +13,7 @@ from ssgp._utils.checks import WeightTotals, check_total_weight
 from ssgp._utils.checksums import checksum
 from ssgp._utils.progress import RowCounter
 from ssgp._utils.sampling import random_rows
-from ssgp._utils.warning import warn_of_removed, warn_user
+from ssgp._utils.warning import warn_user
 from ssgp._version import __version__
 from ssgp.forest.atom_choice import find_atoms, kind_elsewhere
 from ssgp.forest.atoms import Atoms, LabelledRows
@@ -39,7 +39,7 @@ KEPT_BYTES = 4_000_000
 Stored = TypeVar("Stored", bound=StoredTable)
 MakeTable = Callable[[Stored, Standardizer, int, Callable[[int], Any]], RowTable]
 # Settings that change nothing in what is learned.
-NOT_IN_THE_MODEL = {"average_prunings", "encoder", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
+NOT_IN_THE_MODEL = {"encoder", "keep_rows", "n_jobs", "random_state", "verbose", "warm_start"}
 
 
 class FoundAtoms(NamedTuple):
@@ -210,7 +210,6 @@ class Preparation:
 
     def _fit(self, rows: TrainingRows, units: Standardizer, found: FoundAtoms) -> tuple[FittedForest, RowTable]:
         """A forest, and the table it was fitted to: the one that was given, or each row once where some are copies."""
-        warn_of_removed(self.asked, average_prunings="the average over prunings gained 0.3 % at most")
         given, start = rows, None if self.last is None else self.last.parameters
         self.budget.kept.begin(lambda: self._identity(given, found))
         rows = repeats_together(rows) if rows.groups is None else rows

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from ssgp._utils.warning import DEPRECATED
 from ssgp._utils.whole_file import FilePath
 from ssgp.saving.contents import (
     Contents,
@@ -37,7 +36,7 @@ SEED = either(plain, made_of(np.random.RandomState))
 class SaveMixin:
     """An estimator that can be written to a file; its class is decorated with `stored_estimator`."""
 
-    # Settings without effect any more, and the value with which earlier versions do the same as this one.
+    # Settings that files have and the class has no more, and the one value of each that can be read.
     _removed_settings: ClassVar[dict[str, Any]] = {}
 
     def save(self, path: FilePath) -> None:
@@ -55,8 +54,7 @@ class SaveMixin:
 
     def _stored_settings(self) -> dict[str, Any]:
         """Settings as files hold them."""
-        settings = self.get_params(deep=False)  # type: ignore[attr-defined]
-        return {name: self._removed_settings.get(name, value) for name, value in settings.items()}
+        return self.get_params(deep=False)  # type: ignore[attr-defined]
 
     @classmethod
     def _settings_of_file(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,7 +109,8 @@ def stored_estimator(
 
     def decorate(cls: Class) -> Class:
         def parts(model: Any) -> dict[str, Any]:  # noqa: ANN401
-            return {"settings": model._stored_settings(), "fitted": model._stored_attributes()}
+            settings = model._stored_settings() | cls._removed_settings  # type: ignore[attr-defined]
+            return {"settings": settings, "fitted": model._stored_attributes()}
 
         def check_settings(value: Any, sizes: Sizes) -> None:  # noqa: ANN401
             _check_settings(cls, value, dict(settings or {}))
@@ -132,7 +131,7 @@ def stored_estimator(
 def _check_settings(cls: Any, settings: Any, rules: dict[str, Rule]) -> None:  # noqa: ANN401
     """Refuse what the class would refuse in `fit`, and whatever is no plain value."""
     mapping_of(anything)(settings, {})
-    known = {**dict.fromkeys(cls._get_param_names(), plain), "random_state": SEED, **rules}
+    known = {**dict.fromkeys([*cls._get_param_names(), *cls._removed_settings], plain), "random_state": SEED, **rules}
     for name, value in settings.items():
         if name not in known:
             raise ContentsError(f"{cls.__name__} has no parameter {name!r}")
@@ -146,9 +145,9 @@ def _unfitted(cls: Any, settings: dict[str, Any]) -> Any:  # noqa: ANN401
 
 
 def _without_removed(cls: type, settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a file, less those that have no effect any more; one that had an effect is refused."""
+    """Settings of a file, less those that the class has no more; one that had an effect is refused."""
     removed = cls._removed_settings  # type: ignore[attr-defined]
     for name, value in removed.items():
-        if name in settings and settings[name] not in (value, DEPRECATED):
+        if name in settings and settings[name] != value:
             raise ContentsError(f"{cls.__name__} has no {name}={settings[name]!r:.40} any more")
     return {name: value for name, value in settings.items() if name not in removed}

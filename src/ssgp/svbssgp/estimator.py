@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ssgp._utils.arrays import Array, Indices
 from ssgp._utils.budget import interruptible
 from ssgp._utils.checks import N_JOBS, WeightTotals, check_total_weight, columns_unchanged_on_error
 from ssgp._utils.progress import Monitor, StepHooks
-from ssgp._utils.warning import DEPRECATED, warn_of_removed
 from ssgp.distributions.table_regressor import Encoder, stored_regressor
 from ssgp.rows.blocking import Blocking, choose_n_blocks
 from ssgp.rows.blocks import even_bounds, sorted_labels
@@ -85,8 +84,6 @@ class SVBSSGPRegressor(BlockRegressor):
         about `batch_size` rows.
     draws_per_step : int, default=1
         b, the number of z in one stochastic gradient.
-    integrate_weights : bool
-        Without effect; it will be removed in ssgp 0.2.
     optimizer : {"adam", "robbins-monro"}, default="adam"
         Robbins-Monro is plain gradient ascent with steps ``learning_rate (1 + t/100)^-decay``, in which no entry moves
         by more than one unit: convergence is guaranteed from where none is clipped any more.
@@ -191,7 +188,6 @@ class SVBSSGPRegressor(BlockRegressor):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "blocks_per_step": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "draws_per_step": [Interval(Integral, 1, None, closed="left")],
-        "integrate_weights": ["boolean", Hidden(StrOptions({DEPRECATED}))],
         "optimizer": [StrOptions({"adam", "robbins-monro"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "decay": [Interval(Real, 0.5, 1, closed="right")],
@@ -230,7 +226,6 @@ class SVBSSGPRegressor(BlockRegressor):
         batch_size: int = 1000,
         blocks_per_step: int | Literal["auto"] = "auto",
         draws_per_step: int = 1,
-        integrate_weights: bool | Literal["deprecated"] = DEPRECATED,
         optimizer: Literal["adam", "robbins-monro"] = "adam",
         learning_rate: float | Literal["auto"] = "auto",
         decay: float = 0.6,
@@ -260,7 +255,6 @@ class SVBSSGPRegressor(BlockRegressor):
         self.batch_size = batch_size
         self.blocks_per_step = blocks_per_step
         self.draws_per_step = draws_per_step
-        self.integrate_weights = integrate_weights
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.decay = decay
@@ -324,7 +318,6 @@ class SVBSSGPRegressor(BlockRegressor):
         growing: bool = False,
     ) -> Self:
         """Fit to a table, to which rows may be added if it is `growing`."""
-        warn_of_removed(self, integrate_weights="averaging over the weights' z in closed form gained nothing")
         with columns_unchanged_on_error(self):
             X, y, weight, labels = self._training_rows(X, y, sample_weight, blocks, growing)
             if growing and weight is not None:
