@@ -26,7 +26,6 @@ from ssgp.metrics import (
     interval_scorer,
     log_score,
     log_score_scorer,
-    mnlp,
     pinball_loss,
     pit,
     pit_uniformity,
@@ -210,23 +209,6 @@ class TestMistakes:
             crps(y, distribution, sample_weight=[1.0])
         with pytest.raises(ValueError, match=r"pit must lie between 0 and 1, found 0\.5 to 2\.0"):
             pit_uniformity([0.5, 2.0])
-
-
-class TestFormerNames:
-    def test_mnlp_of_means_and_deviations_is_normal_and_says_so(self, predictions):
-        y, mean, std = predictions
-        with pytest.warns(FutureWarning, match=r"mnlp\(y, mean, std\) takes predictions for normal.*log_score"):
-            assert mnlp(y, mean, std) == pytest.approx(-norm.logpdf(y, mean, std).mean())
-        with (
-            pytest.warns(FutureWarning),
-            pytest.raises(ValueError, match=r"y_std must be positive, found 0\.0 in row 1"),
-        ):
-            mnlp([1.0, 2.0], [1.0, 2.0], [1.0, 0.0])
-
-    def test_coverage_of_means_and_deviations_does_too(self, predictions, predicted):
-        y, mean, std = predictions
-        with pytest.warns(FutureWarning, match=r"coverage\(y, mean, std\) takes predictions for normal"):
-            assert coverage(y, mean, std, level=0.8) == coverage(*predicted, level=0.8)
 
 
 class TestScorers:

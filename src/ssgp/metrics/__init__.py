@@ -6,7 +6,6 @@ scikit-learn's searches want it.
 """
 
 from ssgp.metrics.calibration import Uniformity, coverage, pit, pit_uniformity
-from ssgp.metrics.former import mnlp
 from ssgp.metrics.scorers import DistributionScorer, crps_scorer, interval_scorer, log_score_scorer
 from ssgp.metrics.scores import crps, interval_score, log_score, pinball_loss, rmse
 
@@ -20,7 +19,6 @@ __all__ = [
     "interval_scorer",
     "log_score",
     "log_score_scorer",
-    "mnlp",
     "pinball_loss",
     "pit",
     "pit_uniformity",

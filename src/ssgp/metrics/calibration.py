@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 
 from ssgp._utils.arrays import Array, Mask
 from ssgp.metrics.arguments import Predicted, averages, check_levels, check_predicted, check_vectors, one_or_all
-from ssgp.metrics.former import NormalPrediction
 
 __all__ = ["Uniformity", "between", "coverage", "inside_intervals", "pit", "pit_uniformity", "probabilities"]
 
@@ -24,7 +23,6 @@ MOST_EXACT = 10_000
 def coverage(
     y_true: ArrayLike,
     distribution: Predicted,
-    y_std: ArrayLike | None = None,
     *,
     level: ArrayLike = 0.95,
     sample_weight: ArrayLike | None = None,
@@ -39,8 +37,6 @@ def coverage(
         Observed targets.
     distribution : Distribution
         What `predict_distribution` returns for these rows.
-    y_std : array-like of shape (n,), optional
-        Deprecated: deviations of normal predictions, whose means are given as `distribution`.
     level : float or array-like of shape (k,), default=0.95
         Probabilities of the intervals, between 0 and 1. Calibrated distributions cover about these shares.
     sample_weight : array-like of shape (n,), optional
@@ -58,8 +54,6 @@ def coverage(
     [0.5, 1.0]
     """
     levels = check_levels(level, "level")
-    if y_std is not None:
-        distribution = NormalPrediction.given_to("coverage", distribution, y_std)
     true = check_predicted(y_true, distribution, "cdf")
     inside = inside_intervals(*probabilities(true, distribution), levels)
     return one_or_all(averages(inside, sample_weight), level)
