@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 from zipfile import ZipFile
 
 import numpy as np
@@ -23,17 +23,6 @@ FLIGHT_FEATURES = (
     "month",
 )
 _TIMES = ("dep_time", "arr_time", "air_time")
-# For one release: a reader of an older script learns where its tables are.
-_MOVED = ("FOLDER_VARIABLE", "Table", "load_aimpeak", "load_airline", "load_blog")
-
-
-def __getattr__(name: str) -> NoReturn:
-    if name in _MOVED:
-        raise AttributeError(
-            f"ssgp.datasets.{name} is no longer in the package: in a checkout of the repository it is "
-            f"experiments.tables.{name}"
-        )
-    raise AttributeError(f"module 'ssgp.datasets' has no attribute {name!r}")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from ssgp._version import __version__
-from ssgp.cli.errors import INTERRUPTED, WrongUsage, one_line, report
+from ssgp.cli.errors import INTERRUPTED, one_line, report
 from ssgp.cli.interrupts import Terminated, terminable
 from ssgp.cli.options import (
     AsJson,
@@ -424,16 +424,3 @@ def demo(
     from ssgp.cli.demo_command import demo_command
 
     return demo_command(max_time, rows, jobs, Output(quiet, as_json))
-
-
-# For one release: who has it in a script learns what to do instead.
-@app.command(
-    hidden=True,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)
-@_with_exit_code
-def reproduce(debug: Debug = False) -> int:
-    """Say where the paper's evaluation is."""
-    raise WrongUsage(
-        "the paper's evaluation is no longer in the package; `make experiments` in a checkout of the repository runs it"
-    )
