@@ -18,7 +18,8 @@ DATA = Path(os.environ.get("SSGP_DATA", Path(__file__).parents[2] / "shared" / "
 # Examples of the documentation that fit whole models; `make quick` has other fits of each of them.
 SLOW_EXAMPLES = {
     *("DTCRegressor", "ExactGPRegressor", "PICRegressor", "SSGPRegressor", "SpectralForestRegressor"),
-    *("VSSGPRegressor", "RecalibratedRegressor", "fit_transform_batches", "load", "recalibrate", "write_report"),
+    *("VSSGPRegressor", "RecalibratedRegressor", "Pipeline", "DistributionScorer", "fit_transform_batches", "load"),
+    *("recalibrate", "write_report"),
 }
 
 

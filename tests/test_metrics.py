@@ -154,6 +154,7 @@ class TestPIT:
             assert found.distance == pytest.approx(expected.statistic)
             assert found.p_value == pytest.approx(expected.pvalue)
 
+    @pytest.mark.slow
     def test_a_distance_by_chance_is_that_of_1_of_20(self, rng):
         found = [pit_uniformity(rng.uniform(size=20)) for _ in range(400)]
         exceeded = np.mean([one.distance > one.by_chance for one in found])

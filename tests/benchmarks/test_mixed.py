@@ -94,6 +94,7 @@ def test_the_forest_is_scored_at_every_level(table):
     assert (row["n_train"], row["n_test"], row["n_columns"]) == (320, 79, 3)
 
 
+@pytest.mark.slow
 def test_what_targets_are(table, monkeypatch):
     """The benchmark of targets, on the same table: its prices are not all above zero."""
     monkeypatch.setitem(targets.FRAMES, "sales", table)

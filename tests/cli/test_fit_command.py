@@ -85,7 +85,10 @@ class TestFit:
         assert run("fit", folder / "train.csv", *arguments, *QUICK)[0] == 0
         assert "colour: dropped: as asked for" in read_summary(path)["columns"]
 
-    @pytest.mark.parametrize(("kind", "map_of"), [("positive", "positive"), ("0,9.5", "bounded"), ("any", None)])
+    @pytest.mark.parametrize(
+        ("kind", "map_of"),
+        [pytest.param("positive", "positive", marks=pytest.mark.slow), ("0,9.5", "bounded"), ("any", None)],
+    )
     def test_what_the_target_is(self, kind, map_of, tmp_path):
         rng = np.random.default_rng(0)
         x = rng.uniform(size=80)

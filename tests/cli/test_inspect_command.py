@@ -50,6 +50,7 @@ class TestInspect:
         assert list(found["importances"]) == list(expected.columns)
         assert [of["spread"] for of in found["importances"].values()] == expected.spread.tolist()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_kept", ["0", "1"])
     def test_models_that_keep_no_two_rows_have_importances_of_their_lengthscales(self, n_kept, folder, tmp_path):
         given = "--target", "height", "--set", "n_trees=2", "--set", "max_iter=3", "--out", tmp_path / "m"

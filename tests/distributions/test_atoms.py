@@ -59,6 +59,7 @@ def test_log_densities_are_of_probabilities_at_atoms() -> None:
     np.testing.assert_allclose(atoms.pdf(0.7), slope, rtol=1e-5, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [with_atoms, mapped, counts])
 def test_moments_and_scores_are_integrals_of_the_distribution_function(make: Callable[[], AtomDistribution]) -> None:
     atoms = make()

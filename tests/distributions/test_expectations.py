@@ -23,6 +23,7 @@ def integral(function, parts):
     return np.mean([part.expect(function, epsabs=1e-11, epsrel=1e-10, limit=500) for part in parts])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [-5.0, 0.0, 4.0])
 def test_moments_of_a_smooth_function(rng, shift):
     narrow = mixture(rng, n=4)

@@ -167,6 +167,7 @@ def test_donors_give_all_unknown_features_together():
     assert np.isin(filled[:, ::2, 3], rows[:, 3]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [None, StandardScaler(), FunctionTransformer(lambda X: X[:, ::-1])])
 def test_pipelines_with_an_encoder_fill_as_regressors_do(step, tmp_path):
     X, (new, gaps) = table(200, 0), with_gaps(table(30, 1))
@@ -191,6 +192,7 @@ def test_pipelines_with_an_encoder_fill_as_regressors_do(step, tmp_path):
         assert_array_equal(quietly(ssgp.load(tmp_path / "model").predict, new), found.mean())
 
 
+@pytest.mark.slow
 def test_steps_that_take_frames_get_them_and_the_encoder_tells_of_its_medians():
     X, (new, _) = table(200, 0), with_gaps(table(30, 1))
     encoder = ssgp.TableEncoder().set_output(transform="pandas")

@@ -29,6 +29,7 @@ def test_likelihoods_of_many_nodes_are_those_of_each(rng):
             assert gain == pytest.approx(half(X[node], y[node], right) + half(X[node], y[node], ~right), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_rows", "n_inputs"), [(30, 5), (300, 60), (300, 90), (8, 320), (30, 320), (400, 320)])
 def test_without_a_target_a_node_is_cut_along_its_first_principal_direction(rng, n_rows, n_inputs):
     """Whether there are more rows or more inputs: against the singular vectors of each node alone."""

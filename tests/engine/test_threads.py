@@ -164,6 +164,7 @@ class InterruptAt:
         return self
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_any_line_leaves_nobody_with_one_thread_for_good():
     with one_blas_thread(), InterruptAt(None) as all_lines, one_blas_thread():
         pass
@@ -252,6 +253,7 @@ def test_a_library_that_counts_per_thread_is_limited_in_every_thread(per_thread)
     assert per_thread.get_num_threads() == 4
 
 
+@pytest.mark.slow
 def test_libraries_are_found_before_anything_else_has_loaded_them():
     code = (
         "from ssgp.engine.threads import one_blas_thread, openmp_threads\n"

@@ -99,6 +99,7 @@ def test_processes_leave_interrupts_to_the_one_that_shares_out_the_work(processe
     assert os.getpid() not in pids
 
 
+@pytest.mark.slow
 def test_where_processes_die_the_work_is_done_here(processes):
     assert processes.map(die_elsewhere, [os.getpid()] * 3) == ["here"] * 3
     assert os.getpid() not in processes.map(interrupt_oneself, range(4))
@@ -109,6 +110,7 @@ def say_so_and_sleep(path):
     time.sleep(600)
 
 
+@pytest.mark.slow
 def test_who_waits_for_processes_that_were_ended_is_told(processes, tmp_path):
     errors = []
 

@@ -28,6 +28,7 @@ def block_error(table, test, blocks):
     return np.sqrt(np.mean((table.y[test] - block_means(table.y[~test], blocks)) ** 2)) / table.y[test].std()
 
 
+@pytest.mark.slow
 def test_joint_blocks_tell_of_test_targets_and_blocks_of_inputs_do_not(noise):
     table, test = noise
     assert block_error(table, test, joint_blocks(table, test, 20, 0)) < 0.7

@@ -91,6 +91,7 @@ class TestWhatIsFound:
         y = np.r_[np.zeros(50), np.linspace(1.0, 2.0, 600)]
         assert _frequent_values(y, np.where(y == 0.0, 3.0, 1.0)).tolist() == [0.0]
 
+    @pytest.mark.slow
     def test_a_smooth_function_that_is_cut_off_has_none(self):
         """Trees do not find its edge as a forest does: rows held out are predicted worse."""
         rng = np.random.default_rng(1)
@@ -101,6 +102,7 @@ class TestWhatIsFound:
         assert find_atoms([0.3], rows, np.arange(700), "auto", settings, Budget(), None) is not None
 
 
+@pytest.mark.slow
 def test_probabilities_are_near_the_true_ones():
     X, y = spending(6000, seed=3)
     atoms = fit_atoms(np.array([0.0]), LabelledRows(X, y), seed=0, n_jobs=1)
@@ -115,6 +117,7 @@ def test_probabilities_are_near_the_true_ones():
     assert loss(found) < loss(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_is_too_rare_for_the_trees_rows_is_as_probable_as_in_all(weighted, monkeypatch, tmp_path):
     """The second atom is in one row that trees do not see; then all others but one row are at the first."""
@@ -171,6 +174,7 @@ def test_targets_keep_to_their_kind():
     np.testing.assert_array_equal(drawn, np.floor(drawn))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [{}, {"groups": True}, {"time": True}])
 def test_batches_weights_and_labels_give_the_same_model(labels):
     X, y = spending()
@@ -188,6 +192,7 @@ def test_batches_weights_and_labels_give_the_same_model(labels):
     np.testing.assert_array_equal(again.predict_interval(X[:50]), model.predict_interval(X[:50]))
 
 
+@pytest.mark.slow
 def test_samples_of_large_tables_tell_atoms(monkeypatch):
     """In memory and in a file, with and without atoms in rows that are no part of the sample."""
     from ssgp.forest.sizes import MemoryShares
@@ -202,6 +207,7 @@ def test_samples_of_large_tables_tell_atoms(monkeypatch):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+@pytest.mark.slow
 def test_threads_do_not_matter_nor_do_other_rows(fitted):
     X, _ = spending()
     two = SpectralForestRegressor(**{**QUICK, "n_jobs": 2}).fit(*spending())
@@ -218,6 +224,7 @@ def test_a_saved_model_is_the_same(fitted, tmp_path):
     assert loaded.atoms == "auto"
 
 
+@pytest.mark.slow
 def test_more_rows_fill_the_leaves_and_keep_the_atoms():
     X, y = spending()
     model = SpectralForestRegressor(**QUICK).fit(X, y)
@@ -239,6 +246,7 @@ def test_recalibration_is_of_what_is_elsewhere(fitted):
     np.testing.assert_allclose(moved.predict(X), after.mean())
 
 
+@pytest.mark.slow
 def test_rows_with_gaps_have_mean_probabilities():
     X, y = spending()
     table = pd.DataFrame(X, columns=pd.Index(["a", "b", "c"]))
@@ -250,6 +258,7 @@ def test_rows_with_gaps_have_mean_probabilities():
     np.testing.assert_array_equal(model.predict_distribution(gap).mean(), model.predict(gap))
 
 
+@pytest.mark.slow
 def test_a_fit_that_goes_on_keeps_the_atoms(fitted):
     X, y = spending()
     model = (
@@ -258,6 +267,7 @@ def test_a_fit_that_goes_on_keeps_the_atoms(fitted):
     assert model.atoms_.tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_knows_atoms_that_are_an_array(tmp_path):
     X, y = spending(300)
     y = np.where(y > 2.0, 2.0, y)
@@ -268,6 +278,7 @@ def test_a_checkpoint_knows_atoms_that_are_an_array(tmp_path):
         model.set_params(atoms=np.array([0.0, 1.0])).fit(X, y, checkpoint=tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_checkpoints_give_the_same_model(fitted, tmp_path):
     X, y = spending()
     for _ in range(2):

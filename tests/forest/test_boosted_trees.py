@@ -150,12 +150,14 @@ def test_trees_on_bins_know_weights(rng):
     assert np.corrcoef(trees.predict(X[odd]), y[odd])[0, 1] > 0.3
 
 
+@pytest.mark.slow
 def test_a_constant_input_and_one_that_is_not(rng):
     X = np.column_stack([np.full(500, 3.0), rng.normal(size=500)])
     trees = grow(unstopped(5), BinnedRows.of(X), X[:, 1], np.ones(500))
     assert set(trees.feature.tolist()) == {-1, 1}
 
 
+@pytest.mark.slow
 def test_trees_among_many_inputs_predict_what_they_do_alone(grown):
     _, trees, X = grown
     inputs = np.array([3, 100, 250, 399])

@@ -87,6 +87,7 @@ def test_peaks_are_those_of_the_exact_functions():
     np.testing.assert_allclose(slope, 0.5 * (digamma(0.5 * dof + 0.5) - digamma(0.5 * dof) - 1 / dof), atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["uniform", "exponential", "two peaks"])
 def test_noise_of_another_shape_is_covered_at_every_level(noise, rng):
     draws = {
@@ -105,6 +106,7 @@ def test_noise_of_another_shape_is_covered_at_every_level(noise, rng):
     assert -mixture.logpdf(new).mean() < one_student - 0.08
 
 
+@pytest.mark.slow
 def test_many_rows_have_a_finer_shape_that_is_right_at_every_level(rng):
     learned, fresh = trees(rng, 10_000, error=0.05), trees(rng, 20_000, error=0.05)
     y, new = (part.mean.mean(axis=0) + rng.uniform(-0.5, 0.5, size=part.mean.shape[1]) for part in (learned, fresh))
@@ -115,6 +117,7 @@ def test_many_rows_have_a_finer_shape_that_is_right_at_every_level(rng):
     np.testing.assert_allclose(shares, LEVELS, atol=0.015)
 
 
+@pytest.mark.slow
 def test_a_shape_does_not_move_means(rng):
     learned = trees(rng, 2000)
     calibration, _ = fit_calibration(learned, skewed(rng, learned))
@@ -139,6 +142,7 @@ def test_noise_that_grows_with_the_mean_is_found(rng):
         assert np.mean(inside) == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.slow
 def test_skewness_that_changes_with_the_mean_is_found(rng):
     learned, fresh = trees(rng, 5000, error=0.05), trees(rng, 5000, error=0.05)
 
@@ -154,6 +158,7 @@ def test_skewness_that_changes_with_the_mean_is_found(rng):
         assert np.mean(calibration(fresh).cdf(y)[side] <= 0.5) == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.slow
 def test_few_rows_and_normal_noise_keep_one_student(rng):
     for n in (50, 400, 3000):
         components = trees(rng, n, error=0.01)
@@ -162,6 +167,7 @@ def test_few_rows_and_normal_noise_keep_one_student(rng):
         assert shape is None or len(shape.offsets) == 1
 
 
+@pytest.mark.slow
 def test_trees_that_know_more_than_their_mean_keep_their_components(rng):
     """Targets around one of the trees, drawn at random: their mean knows nothing of it."""
     components = trees(rng, 2000, error=3.0)
@@ -169,6 +175,7 @@ def test_trees_that_know_more_than_their_mean_keep_their_components(rng):
     assert fit_calibration(components, y)[0].shape is None
 
 
+@pytest.mark.slow
 def test_noise_alone_is_the_variance_where_weights_are_certain_and_trees_agree(rng):
     components = trees(rng, 1500)
     calibration, _ = fit_calibration(components, skewed(rng, components))

@@ -41,6 +41,7 @@ def test_the_factor_of_the_noise_is_found(rng):
         assert fit_calibration(*simulated(rng, 3000, factor))[0].noise == pytest.approx(factor, rel=0.055)
 
 
+@pytest.mark.slow
 def test_heavy_tails_are_found(rng):
     heavy, normal = (fit_calibration(*simulated(rng, 3000, dof=dof))[0].dof for dof in (4.0, np.inf))
     assert heavy < 7.0
@@ -57,6 +58,7 @@ def test_spread_follows_who_is_right(rng):
     assert fit_calibration(components, y)[0].spread > 0.8
 
 
+@pytest.mark.slow
 def test_fitting_never_makes_the_rows_less_probable_than_the_start(rng):
     components, y = simulated(rng, 2000, noise=2.5, dof=4.0, error=0.3)
     calibration, score = fit_calibration(components, y)
@@ -64,6 +66,7 @@ def test_fitting_never_makes_the_rows_less_probable_than_the_start(rng):
     assert score > Calibration(1.0, 1.0, 0.5, 20.0)(components).logpdf(y).mean() + 0.1
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_a_row_twice(rng):
     components, y = simulated(rng, 800, noise=1.5, error=0.2)
     counts = rng.integers(1, 4, size=800)
@@ -77,6 +80,7 @@ def test_a_weight_of_two_is_a_row_twice(rng):
     assert by_weight.spread == pytest.approx(by_row.spread, abs=0.05)
 
 
+@pytest.mark.slow
 def test_rows_of_no_weight_do_not_count(rng):
     components, y = simulated(rng, 1000, noise=1.5)
     weight = (np.arange(1000) < 700).astype(float)
@@ -125,6 +129,7 @@ def test_noise_is_the_variance_without_leverage(rng):
     assert (calibration(components).variance() > calibration.noise_variance(components)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 20])
 def test_few_rows_and_exact_ones_give_a_finite_calibration(n, rng):
     components, _ = simulated(rng, n)

@@ -98,6 +98,7 @@ def test_what_is_wrong_with_them_is_told_as_of_arrays(change, said, model, table
         model.predict(change(torch.as_tensor(table[0]).to(CARD.name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 def test_fits_to_tensors_are_those_to_arrays(device, table):
     X, y = table
@@ -110,6 +111,7 @@ def test_fits_to_tensors_are_those_to_arrays(device, table):
     assert time.n_rows_ == 600
 
 
+@pytest.mark.slow
 def test_batches_of_tensors(table):
     X, y = (torch.as_tensor(values).to(CARD.name) for values in table)
     one = SpectralForestRegressor(**SMALL).fit(*table)

@@ -62,6 +62,7 @@ def model():
     return fitted(X, target(X, rng))
 
 
+@pytest.mark.slow
 def test_a_corrected_forest_predicts_the_same(model, rng):
     assert model.corrected_share_ > 0.0
     assert_same_predictions(model, rows(rng, 3000))
@@ -72,6 +73,7 @@ def test_in_chunks_too(model, rng, monkeypatch):
     assert_same_predictions(model, rows(rng, 1500))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"n_sketches": "exact"}, {"n_sketches": 3, "correct": False}])
 def test_of_many_vectors_for_every_leaf(settings, rng, monkeypatch):
     monkeypatch.setattr(Card, "numbers_at_once", 1 << 17)
@@ -79,6 +81,7 @@ def test_of_many_vectors_for_every_leaf(settings, rng, monkeypatch):
     assert_same_predictions(fitted(X, target(X, rng), **settings), rows(rng, 800))
 
 
+@pytest.mark.slow
 def test_of_a_mapped_target_with_atoms(rng):
     X = rows(rng, 1500)
     y = np.where(rng.random(1500) < 0.3, 0.0, np.exp(target(X, rng)))
@@ -88,6 +91,7 @@ def test_of_a_mapped_target_with_atoms(rng):
     np.testing.assert_allclose(on_card(model).cdf(X, np.zeros(500)), model.cdf(X, np.zeros(500)), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_of_a_wide_table(rng):
     X = rng.normal(size=(300, 320)).astype(np.float32)
     assert_same_predictions(fitted(X, X[:, 0] + 0.1 * rng.normal(size=300)), X)
@@ -135,6 +139,7 @@ def out_of_memory(*args, **keywords):
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has ...")
 
 
+@pytest.mark.slow
 def test_a_full_card_is_told_of_and_left_empty_by_a_prediction(model, rng, monkeypatch):
     other, X = on_card(model), rows(rng, 10)
     before = tensors_there()
@@ -149,6 +154,7 @@ def test_a_full_card_is_told_of_and_left_empty_by_a_prediction(model, rng, monke
     np.testing.assert_allclose(other.predict(X), model.predict(X), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_full_card_is_told_of_and_left_empty_by_a_fit(rng, monkeypatch):
     X = rows(rng, 600)
     before = tensors_there()

@@ -124,6 +124,7 @@ def many_steps(X):
     return np.take_along_axis(effects, np.clip(5.0 * X + 10.0, 0, 20).astype(int), axis=0).sum(axis=1)
 
 
+@pytest.mark.slow
 def test_trees_grow_on_while_rows_held_out_are_the_better_for_it(rng):
     learned, held_out = (forest_of_half(rng, n, many_steps, n_inputs=6) for n in (8000, 2000))
     correction = grow_correction([learned], [held_out], 0, 1)
@@ -157,6 +158,7 @@ def test_errors_that_go_with_the_prediction_are_told_by_it(rng):
     assert np.mean(left**2) < 1.3 * 0.3**2 < 0.4 * np.mean(new.error**2)
 
 
+@pytest.mark.slow
 def test_of_many_inputs_the_prediction_is_kept(rng):
     X, mean = rng.normal(size=(3000, 1500)).astype(np.float32), rng.normal(size=3000)
     rows = Residuals(X, np.sign(mean) + 0.1 * rng.normal(size=3000), mean, np.ones(3000), None)
@@ -165,6 +167,7 @@ def test_of_many_inputs_the_prediction_is_kept(rng):
     np.testing.assert_allclose(Correction((trees,), 1.0, *INFORMED)(X, mean, np.ones(3000)), np.sign(mean), atol=0.3)
 
 
+@pytest.mark.slow
 def test_of_several_folds_small_trees_learn_some_of_the_function_where_the_forest_errs(rng):
     folds = [[forest_of_half(rng, n, staircase) for n in (1000, 300)] for _ in range(3)]
     learned, held_out = ([fold[k] for fold in folds] for k in range(2))
@@ -200,6 +203,7 @@ def test_the_start_is_the_one_that_is_better_for_rows_held_out(rng, monkeypatch)
     assert (behind.start, beside.start) == (0.7, 1.0)
 
 
+@pytest.mark.slow
 def test_trees_are_fitted_again_as_many_from_the_same_start(rng):
     learned, held_out = (forest_of_half(rng, n, staircase) for n in (4000, 2000))
     correction = grow_correction([learned], [held_out], 0, 1)
@@ -249,6 +253,7 @@ def test_the_scale_of_deviations_does_not_matter(factor, rng):
     np.testing.assert_allclose(one.predict(rows.X), other.predict(rows.X), atol=0.05)
 
 
+@pytest.mark.slow
 def test_of_many_inputs_those_are_kept_that_errors_go_with_in_any_form(rng):
     """Up and down, at both ends, or in the middle, which a correlation does not see."""
     X = rng.normal(size=(3000, 1500)).astype(np.float32)

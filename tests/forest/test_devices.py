@@ -60,7 +60,7 @@ def assert_same_trees(one, other):
 @pytest.mark.parametrize("kept", ["on the card", "in memory"])
 @pytest.mark.parametrize(
     ("n_leaves", "shrink", "n_sketches", "ridge"),
-    [(64, True, 1, RIDGE), (32, False, "exact", 1e-3), (128, True, 2, 3.0)],
+    [(64, True, 1, RIDGE), (32, False, "exact", 1e-3), pytest.param(128, True, 2, 3.0, marks=pytest.mark.slow)],
 )
 def test_trees_are_those_of_the_processor(n_leaves, shrink, n_sketches, ridge, kept, weighted, rng, monkeypatch):
     """Leaves of many rows and of few, in several chunks; a large table comes leaf by leaf from where it is."""
@@ -92,6 +92,7 @@ def forest(device, **settings):
     return SpectralForestRegressor(device=device, **settings)
 
 
+@pytest.mark.slow
 def test_forests_predict_as_well_as_those_of_the_processor(waves):
     """Their trees are others: equally random."""
     X, y, latent = waves
@@ -101,12 +102,14 @@ def test_forests_predict_as_well_as_those_of_the_processor(waves):
     assert np.median(other[1] / one[1]) == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_forest(waves):
     X, y, _ = waves
     one, other = (forest(DEVICE).fit(X, y) for _ in range(2))
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
+@pytest.mark.slow
 def test_rows_join_a_forest_on_a_card(waves):
     X, y, _ = waves
     one = forest(DEVICE).fit(X[:1000], y[:1000])
@@ -116,6 +119,7 @@ def test_rows_join_a_forest_on_a_card(waves):
     np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_batches_make_the_same_forest_as_the_table(waves, monkeypatch):
     monkeypatch.setattr("ssgp.forest.sizes.LEAST_SAMPLED", 1000)
     monkeypatch.setattr("ssgp.forest.sizes.MOST_SAMPLED", 1000)
@@ -125,6 +129,7 @@ def test_batches_make_the_same_forest_as_the_table(waves, monkeypatch):
     np.testing.assert_array_equal(whole.predict(X), parts.predict(X))
 
 
+@pytest.mark.slow
 def test_files_do_not_keep_the_device(waves, tmp_path):
     X, y, _ = waves
     model = forest(DEVICE).fit(X, y)

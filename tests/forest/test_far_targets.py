@@ -15,7 +15,7 @@ def drawn(n_rows, rng):
     return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=n_rows)
 
 
-@pytest.mark.parametrize("far", [1e9, -1e5, 300.0])
+@pytest.mark.parametrize("far", [*(pytest.param(far, marks=pytest.mark.slow) for far in (1e9, -1e5)), 300.0])
 @pytest.mark.parametrize("model", [SpectralForestRegressor(**QUICK), DTCRegressor(20, max_iter=100, random_state=0)])
 def test_others_are_predicted_as_without_it(model, far, rng):
     (X, y), (new_X, new_y) = drawn(1000, rng), drawn(2000, rng)
@@ -28,6 +28,7 @@ def test_others_are_predicted_as_without_it(model, far, rng):
     assert model.log_prob(new_X, new_y).mean() > log_density - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [3, 500])
 def test_in_batches_as_in_memory(row, rng, monkeypatch):
     """Whether the row is among those that are sampled or not."""

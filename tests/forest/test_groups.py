@@ -23,6 +23,7 @@ def covered(model, X, y):
     return np.mean((low < y) & (y < high))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_times", [2, 10])
 def test_rows_that_are_there_several_times_are_learned_from_once(n_times, rng):
     (X, y), new = drawn(1000, rng), drawn(5000, rng)
@@ -56,6 +57,7 @@ def test_intervals_hold_for_new_groups(rng):
     assert 0.8 < covered(by_group, new_X, new_y) < 0.98
 
 
+@pytest.mark.slow
 def test_groups_of_single_rows_change_no_more_than_which_rows_are_held_out(rng):
     X, y = drawn(400, rng)
     labels = [f"row {i}" for i in range(400)]
@@ -64,6 +66,7 @@ def test_groups_of_single_rows_change_no_more_than_which_rows_are_held_out(rng):
     np.testing.assert_allclose(model.predict(X), other.predict(X), atol=0.3)
 
 
+@pytest.mark.slow
 def test_the_names_of_groups_and_the_number_of_threads_change_nothing(rng):
     X, y = drawn(400, rng)
     groups = rng.integers(30, size=400)
@@ -82,6 +85,7 @@ def test_rows_of_weight_zero_take_their_groups_with_them(rng):
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
+@pytest.mark.slow
 def test_repeats_are_held_out_alike_in_batches(rng):
     X, y = drawn(300, rng)
     order = rng.permutation(np.repeat(np.arange(300), 2))
@@ -120,6 +124,7 @@ def test_a_checkpoint_is_of_its_groups(rng, tmp_path):
         SpectralForestRegressor(**QUICK).fit(X, y, groups=groups[::-1], checkpoint=tmp_path / "parts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_groups_of_batches_are_those_of_the_whole_table(weighted, sampled, rng, monkeypatch):

@@ -92,6 +92,7 @@ class TestWhatIsAllowed:
         with pytest.raises(ValueError, match="batch 1: y has the value -3 in row 1"):
             SpectralForestRegressor(**QUICK, target="positive").fit_batches(batches)
 
+    @pytest.mark.slow
     def test_more_rows_are_those_of_the_map(self, incomes):
         model = SpectralForestRegressor(**QUICK, target="positive").fit(*incomes)
         before = model.predict(incomes[0][:5])
@@ -126,6 +127,7 @@ class TestTheChoice:
         assert model.target_kind_ == "positive"
         assert (model.predict_interval(incomes[0], 0.999) > 0).all()
 
+    @pytest.mark.slow
     def test_targets_of_normal_noise_are_learned_as_they_are(self):
         X, z, _ = rows()
         found = SpectralForestRegressor(**QUICK).fit(X, z + 20.0)
@@ -133,6 +135,7 @@ class TestTheChoice:
         assert (found.target_kind_, found.target_map_) == ("any", None)
         np.testing.assert_array_equal(found.predict_interval(X), given.predict_interval(X))
 
+    @pytest.mark.slow
     def test_it_depends_on_neither_threads_nor_the_size_of_the_target(self, incomes):
         X, y = incomes
         one, two = (SpectralForestRegressor(**QUICK, n_jobs=n_jobs).fit(X, y).target_map_ for n_jobs in (1, 2))
@@ -141,6 +144,7 @@ class TestTheChoice:
         assert isinstance(one, SoftLog)
         assert scaled == replace(one, scale=1024.0 * one.scale, largest=1024.0 * one.largest)
 
+    @pytest.mark.slow
     def test_rows_of_weight_zero_and_repeats_by_weight(self, incomes):
         """Weights of two are rows that are there twice: the same scales are tried."""
         X, y = incomes
@@ -151,6 +155,7 @@ class TestTheChoice:
         alone = SpectralForestRegressor(**QUICK).fit(X[kept], y[kept])
         assert by_weight.target_map_ == alone.target_map_ is not None
 
+    @pytest.mark.slow
     def test_groups_are_held_out_as_a_whole(self, incomes):
         X, y = incomes
         groups = np.arange(len(y)) // 9
@@ -227,6 +232,7 @@ class TestForestsOfMappedTargets:
         with pytest.raises(ValueError, match=f"y has the value {wrong:g}, and the model is one of targets that are"):
             ssgp.recalibrate(model, X, np.r_[y[:-1], wrong])
 
+    @pytest.mark.slow
     def test_recalibrated_it_stays_within_the_ends(self, fitted):
         model, X, y = fitted
         recalibrated = ssgp.recalibrate(model, X, y)
@@ -248,6 +254,7 @@ def test_without_a_file_that_says_so_targets_are_as_they_are(tmp_path):
     assert ssgp.load(tmp_path / "model").target == "any"
 
 
+@pytest.mark.slow
 def test_tables_with_gaps(incomes):
     """Rows that do not tell all are mixtures before they are mapped back."""
     pandas = pytest.importorskip("pandas")
@@ -276,6 +283,7 @@ def test_batches_give_the_same_model(sampled, target, incomes, monkeypatch):
     np.testing.assert_array_equal(whole.predict_interval(X[:50]), parts.predict_interval(X[:50]))
 
 
+@pytest.mark.slow
 def test_means_look_at_rows_once(incomes, monkeypatch):
     X, y = incomes
     table = pa.table({"x": X[:, 0], "town": np.array(["a", "b"])[(X[:, 1] > 0).astype(int)]})
@@ -288,6 +296,7 @@ def test_means_look_at_rows_once(incomes, monkeypatch):
     assert len(warned) == 1
 
 
+@pytest.mark.slow
 def test_far_rows_are_not_predicted_hundreds_of_times_the_largest_target(incomes):
     """Where lines lead to far from all rows, an exponential of it would be absurd."""
     X, y = incomes
@@ -309,6 +318,7 @@ def test_more_rows_keep_the_map(of_incomes, incomes):
     assert (model.predict(X) > 0).all()
 
 
+@pytest.mark.slow
 def test_a_fit_that_goes_on_keeps_the_map(incomes):
     X, y = incomes
     model = SpectralForestRegressor(**QUICK, target="positive", warm_start=True).fit(X, y)

@@ -69,6 +69,7 @@ def sorts_of_times(n_rows):
     }
 
 
+@pytest.mark.slow
 def test_times_of_all_sorts_are_the_same(rng):
     X = rng.normal(size=(200, 2))
     y = X[:, 0] + 0.1 * rng.normal(size=200)
@@ -81,6 +82,7 @@ def test_times_of_all_sorts_are_the_same(rng):
         np.testing.assert_array_equal(result, results["hours"], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampled", [False, True])
 def test_times_of_batches_are_those_of_the_whole_table(sampled, rng, monkeypatch):
     if sampled:
@@ -96,6 +98,7 @@ def test_times_of_batches_are_those_of_the_whole_table(sampled, rng, monkeypatch
     np.testing.assert_array_equal(one.predict_interval(X), other.predict_interval(X))
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing(rng):
     X, y = by_day(400, rng)
     one = SpectralForestRegressor(**QUICK, n_jobs=1).fit(X, y, time=X[:, 0])

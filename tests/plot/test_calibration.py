@@ -105,6 +105,7 @@ class TestCalibration:
             assert groups.deviation[i] == pytest.approx(np.sqrt(np.mean(deviations**2)))
             assert groups.covered[i] == pytest.approx(np.mean(np.abs(errors) <= half_width * deviations))
 
+    @pytest.mark.slow
     def test_both_pictures_by_deviation_have_the_same_groups(self, data, fitted):
         error = plot.ErrorByDeviationDisplay.from_estimator(fitted("forest"), *data)
         cover = plot.CoverageByDeviationDisplay.from_estimator(fitted("forest"), *data)

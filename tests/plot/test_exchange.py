@@ -71,6 +71,7 @@ def test_of_kept_rows_are_about_those_of_the_rows(pipeline):
         ssgp.importances(last)
 
 
+@pytest.mark.slow
 def test_of_one_kept_row_ask_for_others():
     table, y = mixed_rows()
     model = small_forest(encoder=ssgp.TableEncoder(kept_rows=1), max_iter=3).fit(table, y)

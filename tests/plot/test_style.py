@@ -53,6 +53,7 @@ class TestNamesWithDollarSigns:
         assert {"price_$_old_$", target} <= set(number)
         assert {"k$^$", "$10k-$20k", "a$b$c", r"\$yew\$", target} <= set(kind)
 
+    @pytest.mark.slow
     def test_are_shown_as_they_are_among_importances(self, priced):
         table, y = priced_rows()
         display = plot.ImportanceDisplay.from_estimator(priced, table, y, target="cost ($/$)")

@@ -42,6 +42,7 @@ def test_coverage_is_compared_with_chance(held, n_rows, verdict):
     assert f"{100 * held / n_rows:.1f} % of {n_rows} rows: {verdict} intervals" in sentence
 
 
+@pytest.mark.slow
 def test_right_intervals_are_seldom_said_to_hold_too_few_or_too_many(rng):
     sentences = " ".join(html.coverage_sentence(predicted_rows_at(rng.uniform(size=523))) for _ in range(2000))
     shares = [sentences.count(verdict) / 2000 for verdict in ("fewer than", "as many as", "more than")]

@@ -39,6 +39,7 @@ def test_are_those_of_the_table_and_gone_at_the_end(weighted, rng):
     assert not os.path.exists(shared.folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 def test_a_process_that_is_killed_leaves_none_behind():
     done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=SECONDS, check=False)

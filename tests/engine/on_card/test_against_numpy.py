@@ -63,6 +63,7 @@ def test_models_where_rounding_leaves_nothing_positive(rng):
     np.testing.assert_allclose(factor[2] @ factor[2].T, gram[2], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_sums_that_are_not_finite_are_an_error():
     with pytest.raises(ArithmeticError, match="not finite"):
         factorize(*sent(np.full((1, 3, 3), np.nan), np.ones(1)))

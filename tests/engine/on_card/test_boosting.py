@@ -29,8 +29,14 @@ def rows(rng):
 
 @pytest.mark.parametrize(
     "sizes",
-    [[(2, 20)], [(31, 20)], [(255, 5)], [(255, 400)], [(8, 50), (64, 10)], [(255, 5, 6)]],
-    ids=["one cut", "some", "fine", "coarse", "later ones larger", "not deep"],
+    [
+        pytest.param([(2, 20)], id="one cut"),
+        pytest.param([(31, 20)], id="some", marks=pytest.mark.slow),
+        pytest.param([(255, 5)], id="fine", marks=pytest.mark.slow),
+        pytest.param([(255, 400)], id="coarse"),
+        pytest.param([(8, 50), (64, 10)], id="later ones larger", marks=pytest.mark.slow),
+        pytest.param([(255, 5, 6)], id="not deep", marks=pytest.mark.slow),
+    ],
 )
 def test_trees_are_scikit_learns(sizes, rows, monkeypatch):
     X, y, weight = rows
@@ -43,6 +49,7 @@ def test_trees_are_scikit_learns(sizes, rows, monkeypatch):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=2e-6)
 
 
+@pytest.mark.slow
 def test_more_trees_go_on_from_those_there_are(rows):
     X, y, weight = rows
     gradually, at_once = (CardTreeRows(CARD, X).grower(y, weight, LARGE_TREES, 0, FastestThreads(1)) for _ in range(2))
@@ -52,6 +59,7 @@ def test_more_trees_go_on_from_those_there_are(rows):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_how_many_rows_are_summed_at_once(rows, monkeypatch):
     X, y, weight = rows
     whole = CardTreeRows(CARD, X).grower(y, weight, LARGE_TREES, 0, FastestThreads(1)).grow(3)

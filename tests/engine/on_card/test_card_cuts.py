@@ -25,6 +25,7 @@ def test_likelihoods_are_those_of_numpy(n_rows, rng):
     np.testing.assert_allclose(found, host._log_likelihoods(X, y, projections), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [30, 700])
 def test_without_a_target_a_node_is_cut_along_its_first_principal_direction(n_rows, rng):
     along = rng.normal(size=(4, n_rows, 1)) * rng.normal(size=(4, 1, 5))

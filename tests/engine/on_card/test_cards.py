@@ -98,6 +98,7 @@ def test_a_fit_says_at_once_that_there_is_no_gpu():
         SpectralForestRegressor(device="cuda").fit(np.zeros((5, 1)), np.arange(5.0))
 
 
+@pytest.mark.slow
 def test_the_processor_never_imports_pytorch():
     code = """
 import sys, numpy as np, ssgp

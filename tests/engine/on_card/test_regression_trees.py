@@ -16,7 +16,7 @@ def on_card(trees):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_trees", [1, 70])
+@pytest.mark.parametrize("n_trees", [1, pytest.param(70, marks=pytest.mark.slow)])
 def test_sums_are_those_of_the_compiled_descent(dtype, n_trees, rng, monkeypatch):
     monkeypatch.setattr("ssgp.engine.on_card.regression_trees.PAIRS_AT_ONCE", 3000)
     X = rng.normal(size=(3000, 4)).astype(dtype)
