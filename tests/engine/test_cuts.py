@@ -74,6 +74,7 @@ def test_a_node_of_one_input_has_one_that_competes():
     assert competing_inputs(np.full((3, 1), 0.5), None).tolist() == [[0]] * 3
 
 
+@pytest.mark.slow
 def test_a_cut_of_a_wide_node_sees_a_target_that_changes_its_slope(rng):
     """An input that turns another's slope round wins where it competes, though rows differ most along a third."""
     X = rng.normal(size=(1, 400, 400))

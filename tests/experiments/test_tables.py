@@ -26,7 +26,6 @@ from experiments.tables import (
     read_flights,
     split_rows,
 )
-from ssgp import datasets
 
 
 @pytest.fixture(autouse=True)
@@ -130,10 +129,6 @@ class TestSplitsOfTheBenchmarks:
         columns = write(tmp_path / "blog.parquet", [*BLOG_INPUTS, "y"], 400, rng)
         test = np.random.default_rng(1).random(400) < 0.05
         np.testing.assert_array_equal(SPLITS["blog"](tmp_path, 1).y_test, columns["y"][test])
-
-
-def test_what_left_the_library_is_here():
-    assert all(hasattr(tables, name) for name in datasets._MOVED)
 
 
 class FakePooch:

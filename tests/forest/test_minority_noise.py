@@ -100,6 +100,7 @@ def fitted_to_gaps(gaps):
     return ssgp.SpectralForestRegressor(random_state=0, n_jobs=1).fit(table[:N_FITTED], y[:N_FITTED])
 
 
+@pytest.mark.slow
 def test_intervals_of_rows_with_gaps_are_honest(fitted_to_gaps, gaps):
     """From the noise of their leaves alone they would cover 69 %."""
     table, y, missing = (part[N_FITTED:] for part in gaps)
@@ -109,6 +110,7 @@ def test_intervals_of_rows_with_gaps_are_honest(fitted_to_gaps, gaps):
     assert 0.85 < inside[~missing].mean() < 0.95
 
 
+@pytest.mark.slow
 def test_the_factor_is_that_of_the_gaps_and_is_saved(fitted_to_gaps, gaps, tmp_path):
     noise, names = fitted_to_gaps._fitted.forest.minority_noise, fitted_to_gaps.encoder_.get_feature_names_out()
     assert [names[i] for i in noise.inputs] == ["a_missing"]
