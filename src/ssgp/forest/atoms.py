@@ -15,8 +15,9 @@ from ssgp._utils.weights import MOST_SHARE_OF_ERRORS, limit_share
 from ssgp._utils.wide import WIDE, fewer_if_wide
 from ssgp.engine.threads import map_in_threads, n_threads, openmp_threads
 from ssgp.forest.boosted_trees import BinnedRows, BoostedTrees, grow
-from ssgp.forest.correction import boosting_threads, telling_inputs
+from ssgp.forest.correction import boosting_threads
 from ssgp.forest.sklearn_trees import LEAF
+from ssgp.forest.telling_inputs import telling_inputs
 from ssgp.rows.repeats import keys_of_copies
 from ssgp.rows.row_groups import folds_of_groups, folds_of_rows
 from ssgp.rows.row_order import parts_in_time

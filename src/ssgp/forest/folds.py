@@ -12,14 +12,8 @@ from ssgp.engine.tiles import mean_in_order
 from ssgp.forest.boosted_trees import BinnedRows
 from ssgp.forest.calibrating import DensityOf, Likelihood, calibrated_score, fit_calibration
 from ssgp.forest.calibration import Calibration, Components
-from ssgp.forest.correction import (
-    BinRows,
-    Correction,
-    Residuals,
-    fit_again,
-    fit_earlier,
-    grow_correction,
-)
+from ssgp.forest.correcting import BinRows, fit_again, fit_earlier, grow_correction
+from ssgp.forest.correction import Correction, Residuals
 from ssgp.forest.minority_noise import TELLING_ROWS, MinorityNoise, fit_minority_noise, may_have_rare_kinds
 from ssgp.forest.nodes import LeaveOneOut
 from ssgp.forest.tree import Level, SpectralTree, TreeSkeleton

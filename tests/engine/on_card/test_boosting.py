@@ -13,7 +13,7 @@ from ssgp.engine.threads import FastestThreads
 from ssgp.engine.tree_size import TreeSize
 from ssgp.forest.boosted_trees import BinnedRows, Growth, bin_edges
 from ssgp.forest.card_boosting import CardTreeRows
-from ssgp.forest.correction import LARGE_TREES
+from ssgp.forest.correcting import LARGE_TREES
 
 pytestmark = pytest.mark.card
 
