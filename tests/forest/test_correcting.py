@@ -1,13 +1,18 @@
 """Boosted trees that correct a forest's common errors, and how much of them is believed."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
 from ssgp.forest import correcting
 from ssgp.forest.boosted_trees import BoostedTrees
 from ssgp.forest.correcting import (
+    FIRST,
     INFORMED,
     LARGE_TREES,
+    MOST,
     UNINFORMED,
     WAYS,
     Boosting,
@@ -17,9 +22,6 @@ from ssgp.forest.correcting import (
     grow_correction,
 )
 from ssgp.forest.correction import Correction, Residuals, Way
-
-# Trees that tell how good a way is.
-FIRST = WAYS[UNINFORMED].first
 
 
 class Step:
@@ -91,7 +93,7 @@ def test_weights_count(rng):
 
 def n_trees(correction: Correction) -> int:
     (trees,) = correction.boosters
-    assert isinstance(trees, BoostedTrees)
+    assert isinstance(trees, BoostedTrees | Counted)
     return trees.n_trees
 
 
@@ -120,7 +122,7 @@ def test_trees_grow_on_while_rows_held_out_are_the_better_for_it(rng):
     stopped = grow_correction([learned], [held_out], 0, 1, seconds=1e6)
     assert correction is not None
     assert stopped is not None
-    assert n_trees(stopped) == FIRST < n_trees(correction) <= WAYS[correction.way].most
+    assert n_trees(stopped) == FIRST < n_trees(correction) <= MOST
 
     def error(correction):
         shift = correction(held_out.X, held_out.mean, held_out.deviation)
@@ -252,3 +254,49 @@ def test_of_many_inputs_those_are_kept_that_errors_go_with_in_any_form(rng):
     split_by = np.bincount(booster.feature[booster.feature >= 0], minlength=1500)
     assert {40, 700, 1400} == set(np.argsort(split_by)[-3:])
     assert np.corrcoef(booster.predict(X), error)[0, 1] > 0.8
+
+
+class Counted:
+    """Stands for boosted trees of which there are so many."""
+
+    def __init__(self, n_trees):
+        self.n_trees = n_trees
+
+    def predict(self, X):
+        raise AssertionError("they are judged by a table")
+
+
+class Tabulated:
+    """Stands for boostings whose trees leave errors that a table tells, by way and number of trees."""
+
+    def __init__(self, n_rows, errors):
+        self.residuals = SimpleNamespace(error=np.zeros(n_rows))
+        self.errors, self.grown = errors, set()
+
+    def grow(self, n_trees, growth, way):
+        self.grown.add((way, n_trees))
+        return Counted(n_trees)
+
+    def judged(self, boosters, held_out, way, n_threads):
+        (trees,) = boosters
+        return SimpleNamespace(
+            error=self.errors[way][trees.n_trees],
+            n_trees=trees.n_trees,
+            correction=Correction((trees,), 0.5, *way),
+        )
+
+
+@pytest.mark.parametrize(("second", "n_rows", "best"), [(1.01, 9000, 50), (1.03, 9000, 25), (1.01, 200_000, 25)])
+def test_a_way_that_is_hardly_behind_may_catch_up(second, n_rows, best, monkeypatch):
+    other = Way(0.7)
+    errors = {
+        UNINFORMED: {25: 1.0, 37: 0.9999},
+        other: {25: second, 37: 0.9, 50: 0.8, 75: 0.8},
+        INFORMED: {25: 1.5},
+    }
+    boosting = Tabulated(n_rows, errors)
+    monkeypatch.setattr(correcting, "_with_best_share", boosting.judged)
+    correction = correcting._grow_best([cast(Boosting, boosting)], [], 1)
+    assert n_trees(correction) == best
+    assert correction.way == (other if best == 50 else UNINFORMED)
+    assert ((other, 37) in boosting.grown) == (best == 50)

@@ -1,7 +1,7 @@
 """Corrections learned from errors of rows left out: boosted trees, as many as rows held out ask for."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from time import monotonic
 from typing import NamedTuple
@@ -26,60 +26,29 @@ BinRows = Callable[[Array], TreeRows]
 LARGE_TREES = Growth(0.2, TreeSize(255, 20), TreeSize(1023, 10))
 # Those that know the forest's prediction would cut off its extremes one by one.
 INFORMED_TREES = Growth(0.2, TreeSize(255, 20, 16), TreeSize(1023, 10, 16))
-# What they learn of a function themselves, many small ones learn better, of few rows above all.
-MANY_TREES = Growth(0.1, TreeSize(31, 20), TreeSize(31, 20))
+# What they learn of a function themselves, few rows teach smaller trees better.
 SMALL_TREES = Growth(0.2, TreeSize(31, 5), TreeSize(31, 5))
 # Within a time limit.
 HASTY_TREES = Growth(0.3, TreeSize(255, 20), TreeSize(255, 20))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How boosted trees are grown in some way.
-
-    Attributes
-    ----------
-    growth : Growth
-        Their sizes and rate.
-    first, most : int
-        Trees that tell how good the way is, and the most there are.
-    """
-
-    growth: Growth
-    first: int
-    most: int
-
-    def worth(self, n_trees: int) -> float:
-        """The share that doubling so many trees must take off the squared error of rows held out.
-
-        It is larger where trees beyond the first hundred take longer.
-        """
-        longer = n_trees >= FIRST_TREES and self.growth.later != self.growth.first
-        return WORTH_OF_LATER if longer else WORTH
-
-
-WORTH, WORTH_OF_LATER = 0.002, 0.01
+# Ways that are tried where there is one fold, and where there are several, whose tables are small.
 UNINFORMED, INFORMED = Way(1.0), Way(1.0, informed=True)
-# Ways that are tried where there is one fold; the last, whose trees are many, with up to so many rows.
-WAYS = {
-    UNINFORMED: Plan(LARGE_TREES, 25, 400),
-    Way(0.7): Plan(LARGE_TREES, 25, 400),
-    INFORMED: Plan(INFORMED_TREES, 25, 400),
-    Way(0.5): Plan(MANY_TREES, 100, 400),
-}
-MANY_ROWS = 100_000
-# Of many rows there are fewer trees, so that the correction does not take longer than the forest.
+WAYS = {UNINFORMED: LARGE_TREES, Way(0.7): LARGE_TREES, INFORMED: INFORMED_TREES}
+WAYS_OF_FOLDS = {UNINFORMED: SMALL_TREES, Way(0.5): SMALL_TREES}
+# Trees that tell which way is best, and the most there are; of many rows there are fewer, so that the correction does
+# not take longer than the forest, and of several folds fewer of each, and together.
+FIRST, MOST = 25, 400
 LEAST_MOST, MOST_ROWS_TIMES_TREES = 100, 100_000_000
-# Ways where there are several folds, whose tables are small, and the most trees of all folds together.
-WAYS_OF_FOLDS = {UNINFORMED: Plan(SMALL_TREES, 25, 100), Way(0.5): Plan(SMALL_TREES, 25, 100)}
-MOST_TREES_OF_FOLDS = 500
+MOST_OF_A_FOLD, MOST_OF_FOLDS = 100, 500
+# Trees are doubled as long as that takes so large a share off the squared error of rows held out, a larger one beyond
+# the first hundred, where they are larger, too.
+WORTH, WORTH_OF_LATER = 0.002, 0.005
 # A way that is nearly as good as the best by the first trees may have twice as many, too, unless rows are many.
-CLOSE = 1.02
+CLOSE, MANY_ROWS = 1.02, 100_000
 LEAST_ROWS = 200
 # A smaller share of the correction than this is not worth its time at prediction.
 LEAST_SHARE = 0.1
-# Rows and trees that tell how long others take, and the most trees within a time limit.
-TIMED_ROWS, TIMED_ROUNDS, MOST_WITHIN = 4000, 2, 25
+# Rows and trees that tell how long others take.
+TIMED_ROWS, TIMED_ROUNDS = 4000, 2
 
 
 class Boosting:
@@ -125,7 +94,7 @@ def fit_again(
     (trees,) = correction.boosters
     assert isinstance(trees, BoostedTrees)
     boosting = Boosting(residuals, seed, n_threads, bin_rows)
-    return replace(correction, boosters=(boosting.grow(trees.n_trees, WAYS[correction.way].growth, correction.way),))
+    return replace(correction, boosters=(boosting.grow(trees.n_trees, WAYS[correction.way], correction.way),))
 
 
 def fit_earlier(
@@ -192,18 +161,19 @@ class _Judged(NamedTuple):
 
 def _grow_best(boostings: list[Boosting], held_out: Sequence[Residuals], n_threads: int) -> Correction:
     """As many trees as rows held out ask for, in the way that is best for the first of them."""
-    n_rows = len(boostings[0].residuals.error)
-    plans = _plans(n_rows, len(boostings))
+    n_rows, alone = len(boostings[0].residuals.error), len(boostings) == 1
+    ways = WAYS if alone else WAYS_OF_FOLDS
+    most = _most_trees(n_rows) if alone else min(MOST_OF_A_FOLD, MOST_OF_FOLDS // len(boostings))
 
     def judged(way: Way, n_trees: int) -> _Judged:
-        trees = [boosting.grow(n_trees, plans[way].growth, way) for boosting in boostings]
+        trees = [boosting.grow(n_trees, ways[way], way) for boosting in boostings]
         return _with_best_share(trees, held_out, way, n_threads)
 
     def doubled(before: _Judged) -> list[_Judged]:
         """The same with twice as many trees, if there may be and they are worth their time."""
         way, n_trees = before.correction.way, before.n_trees
-        worth = plans[way].worth(n_trees)
-        if 2 * n_trees > plans[way].most or before.correction.share == 0.0:
+        worth = WORTH_OF_LATER if alone and n_trees >= FIRST_TREES else WORTH
+        if 2 * n_trees > most or before.correction.share == 0.0:
             return []
         # The first half of more trees takes off more than the second.
         if judged(way, n_trees + n_trees // 2).error > (1.0 - 0.5 * worth) * before.error:
@@ -211,8 +181,8 @@ def _grow_best(boostings: list[Boosting], held_out: Sequence[Residuals], n_threa
         after = judged(way, 2 * n_trees)
         return [after] if after.error <= (1.0 - worth) * before.error else []
 
-    best, second, *_ = sorted((judged(way, plan.first) for way, plan in plans.items()), key=_error)
-    undecided = second.error <= CLOSE * best.error and len(boostings) == 1 and n_rows < MANY_ROWS
+    best, second, *_ = sorted((judged(way, FIRST) for way in ways), key=_error)
+    undecided = second.error <= CLOSE * best.error and alone and n_rows < MANY_ROWS
     candidates = [best, second] if undecided else [best]
     while grown := [after for before in candidates for after in doubled(before)]:
         more = min(grown, key=_error)
@@ -226,14 +196,9 @@ def _error(judged: _Judged) -> float:
     return judged.error
 
 
-def _plans(n_rows: int, n_folds: int) -> dict[Way, Plan]:
-    """Ways for so many rows and folds, and how trees are grown in each."""
-    if n_folds > 1:
-        most = MOST_TREES_OF_FOLDS // n_folds
-        return {way: replace(plan, most=min(plan.most, most)) for way, plan in WAYS_OF_FOLDS.items()}
-    most = max(LEAST_MOST, MOST_ROWS_TIMES_TREES // n_rows)
-    ways = [way for way, plan in WAYS.items() if n_rows < MANY_ROWS or plan.growth != MANY_TREES]
-    return {way: replace(WAYS[way], most=min(WAYS[way].most, most)) for way in ways}
+def _most_trees(n_rows: int) -> int:
+    """The most trees of one fold of so many rows."""
+    return min(MOST, max(LEAST_MOST, MOST_ROWS_TIMES_TREES // n_rows))
 
 
 def _grow_within(
@@ -258,7 +223,7 @@ def _grow_within(
         return None
     boostings = [Boosting(rows, seed, n_threads, bin_rows) for rows in learned]
     per_round = seconds_of(lambda: grow(boostings, TIMED_ROUNDS)) / TIMED_ROUNDS
-    n_rounds = min(MOST_WITHIN, TIMED_ROUNDS + int((deadline - monotonic()) / per_round))
+    n_rounds = min(FIRST, TIMED_ROUNDS + int((deadline - monotonic()) / per_round))
     return _with_best_share(grow(boostings, max(TIMED_ROUNDS, n_rounds)), held_out, UNINFORMED, n_threads)[1]
 
 
