@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from helpers import small_forest, wavy
+from ssgp import SpectralForestRegressor
 
 pytestmark = pytest.mark.slow
 
@@ -202,3 +203,18 @@ def test_a_target_far_beyond_those_seen_is_named():
     with pytest.raises(ValueError, match="y has values too extreme to standardise"):
         model.partial_fit(X[:1], [1e39])
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.slow
+def test_a_correction_does_not_learn_the_noise_of_a_table_of_few_cells(rng):
+    def truth(X):
+        return X @ [1.0, -2.0, 0.5]
+
+    X = rng.integers(0, 2, size=(5500, 3)).astype(float)
+    y, cells = truth(X) + 5.0 * rng.normal(size=5500), np.unique(X, axis=0)
+
+    def error(correct):
+        model = SpectralForestRegressor(correct=correct, max_iter=10, n_trees=4, random_state=0).fit(X, y)
+        return np.sqrt(np.mean((model.predict(cells) - truth(cells)) ** 2))
+
+    assert error(True) < max(2.0 * error(False), 0.5)

@@ -278,7 +278,7 @@ class LikelihoodPart:
         return np.concatenate([by_offset, by_log_scale.sum(axis=1), by_slope, by_log_scale @ self.position])
 
 
-# What makes it of the parts of a likelihood's rows.
+# What makes such a function of the parts of a likelihood's rows.
 DensityOf = Callable[[Likelihood, Sequence[LikelihoodPart]], Density]
 
 

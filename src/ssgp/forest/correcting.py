@@ -71,7 +71,7 @@ class Boosting:
         self._weight = residuals.importance / residuals.importance.mean()
         self._inputs = _telling_inputs(residuals, seed) if residuals.X.shape[1] > WIDE else None
         X = residuals.X if self._inputs is None else residuals.X[:, self._inputs]
-        self._rows = bin_rows(beside(X, residuals.mean))
+        self._rows = bin_rows(beside(X, _blurred_mean(residuals, seed)))
         self._growers: dict[tuple[Growth, Way], TreeGrower] = {}
 
     def grow(self, n_rounds: int, growth: Growth, way: Way = UNINFORMED) -> BoostedTrees:
@@ -85,6 +85,17 @@ class Boosting:
             )
         trees = self._growers[growth, way].grow(n_rounds)
         return trees if self._inputs is None else trees.among(np.append(self._inputs, d), d + way.informed)
+
+
+def _blurred_mean(residuals: Residuals, seed: int) -> Array:
+    """Predictions that do not tell targets, shape (n,).
+
+    Of rows with like inputs the one with the highest target has the lowest prediction once it is left out: by so little
+    that errors of the usual size, drawn at random, hide it. Trees lose nothing by them that new rows would confirm.
+    """
+    usual = np.sqrt(np.mean(residuals.standardized() ** 2))
+    noise = np.random.default_rng([seed, len(residuals.mean)]).normal(size=len(residuals.mean))
+    return residuals.mean + usual * residuals.deviation * noise
 
 
 def fit_again(
