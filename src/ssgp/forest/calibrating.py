@@ -18,6 +18,7 @@ __all__ = [
     "START",
     "Density",
     "DensityOf",
+    "HeldOutTargets",
     "Likelihood",
     "LikelihoodPart",
     "calibrated_score",
