@@ -104,6 +104,7 @@ class HeldOutTargets:
 
     @classmethod
     def of(cls, y: Array, weight: Array | None) -> "HeldOutTargets":
+        """Targets of rows with these weights."""
         if weight is None:
             return cls(y, np.full(len(y), 1.0 / len(y)), float(len(y)))
         limited = limit_share(weight, MOST_SHARE_OF_ERRORS)
