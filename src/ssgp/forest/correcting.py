@@ -91,7 +91,7 @@ def _blurred_mean(residuals: Residuals, seed: int) -> Array:
     """Predictions that do not tell targets, shape (n,).
 
     Of rows with like inputs the one with the highest target has the lowest prediction once it is left out: by so little
-    that errors of the usual size, drawn at random, hide it. Trees lose nothing by them that new rows would confirm.
+    that errors of the usual size, drawn at random, hide it.
     """
     usual = np.sqrt(np.mean(residuals.standardized() ** 2))
     noise = np.random.default_rng([seed, len(residuals.mean)]).normal(size=len(residuals.mean))
